@@ -1,0 +1,97 @@
+"""Profile GPU kernels from a notebook.
+
+``%load_ext protonlab``, then ``%%proton`` over a cell. Names resolve on first use, so that
+``import protonlab`` loads neither Triton nor plotly and stays fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from protonlab.capture import LaunchHook, Session, device
+    from protonlab.errors import (
+        CaptureError,
+        MetricError,
+        MissingDependencyError,
+        ProfileFormatError,
+        ProtonLabError,
+    )
+    from protonlab.formats import load
+    from protonlab.model import Device, KernelFilter, Metric, Profile
+    from protonlab.report import export_report
+    from protonlab.views import bars, flame, table
+
+# Public name -> the module that defines it.
+_HOME = {
+    "CaptureError": "protonlab.errors",
+    "Device": "protonlab.model",
+    "KernelFilter": "protonlab.model",
+    "LaunchHook": "protonlab.capture",
+    "Metric": "protonlab.model",
+    "MetricError": "protonlab.errors",
+    "MissingDependencyError": "protonlab.errors",
+    "Profile": "protonlab.model",
+    "ProfileFormatError": "protonlab.errors",
+    "ProtonLabError": "protonlab.errors",
+    "Session": "protonlab.capture",
+    "bars": "protonlab.views",
+    "device": "protonlab.capture",
+    "export_report": "protonlab.report",
+    "flame": "protonlab.views",
+    "load": "protonlab.formats",
+    "table": "protonlab.views",
+}
+
+__all__ = [
+    "CaptureError",
+    "Device",
+    "KernelFilter",
+    "LaunchHook",
+    "Metric",
+    "MetricError",
+    "MissingDependencyError",
+    "Profile",
+    "ProfileFormatError",
+    "ProtonLabError",
+    "Session",
+    "__version__",
+    "bars",
+    "device",
+    "export_report",
+    "flame",
+    "load",
+    "load_ipython_extension",
+    "table",
+    "unload_ipython_extension",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.metadata.version("protonlab")
+    if name not in _HOME:
+        raise AttributeError(f"module 'protonlab' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Register ``%%proton`` and ``%proton`` in this shell (``%load_ext protonlab``)."""
+    from protonlab.magic import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Take back everything that `load_ipython_extension` registered (``%unload_ext protonlab``)."""
+    from protonlab.magic import unload
+
+    unload(shell)

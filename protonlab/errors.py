@@ -1,0 +1,24 @@
+"""The errors that protonlab raises on purpose: one family, so one ``except`` catches them all."""
+
+
+class ProtonLabError(Exception):
+    """Base of every error that protonlab raises on purpose.
+
+    A message holds the bad value, the legal ones and the next step.
+    """
+
+
+class CaptureError(ProtonLabError):
+    """Proton could not record: no GPU, no permission, CUPTI taken, profiling switched off."""
+
+
+class ProfileFormatError(ProtonLabError):
+    """A file is not a profile that protonlab can read; the message names file, place, expectation."""
+
+
+class MetricError(ProtonLabError):
+    """A metric name that the grammar or this profile does not know."""
+
+
+class MissingDependencyError(ProtonLabError, ImportError):
+    """An optional package, or Triton itself, is absent or too old."""
