@@ -1,0 +1,170 @@
+"""Imports go down only: the table of who stands on whom, checked on the syntax trees."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "protonlab"
+
+
+@dataclass(frozen=True)
+class Room:
+    """What the files of one room may import: other rooms, and packages from outside."""
+
+    rooms: str = ""
+    outside: str = ""
+
+
+# The house. A room is a folder or a single file of protonlab; each may also import itself and the
+# standard library.
+ROOMS = {
+    "errors": Room(),
+    "model": Room("errors", "cxxfilt numpy pandas"),
+    "formats": Room("errors model", "ijson msgpack msgspec numpy pandas"),
+    "recorded": Room("errors model formats"),
+    "capture": Room("errors model formats", "numpy torch triton"),
+    "views": Room("errors model formats", "anywidget itables numpy pandas plotly"),
+    "display": Room("errors model views", "IPython"),
+    "magic": Room("errors model formats capture views display", "IPython"),
+    "report": Room("errors formats views", "jinja2 markdown_it nbclient nbformat nh3 pygments"),
+    "cli": Room("errors model formats capture views display report recorded", "click rich"),
+}
+
+# Triton's changes from version to version end in these two files.
+TRITON_ONLY_IN = {"capture/_proton.py", "capture/_interpreter.py"}
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+# The package's own __init__ resolves names of every room on first use.
+FILES_IN_ROOMS = [path for path in FILES if path != PACKAGE / "__init__.py"]
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module, with its full name, and whether a function imports it late."""
+
+    module: str
+    late: bool
+
+    @property
+    def root(self) -> str:
+        return self.module.partition(".")[0]
+
+
+def is_module(dotted: str) -> bool:
+    """Whether this names a file or folder of ours; `from protonlab import views` imports one."""
+    path = PACKAGE.parent / dotted.replace(".", "/")
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    tree = ast.parse(path.read_text())
+    late = {
+        inner
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for inner in ast.walk(outer)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, node in late)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name_of(path)}: write absolute imports"
+            assert node.module is not None
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield Import(inner if is_module(inner) else node.module, node in late)
+
+
+def test_every_room_is_in_the_table() -> None:
+    assert {room_of(path) for path in FILES_IN_ROOMS} <= set(ROOMS)
+
+
+def test_table_has_no_cycle() -> None:
+    graph = {name: room.rooms.split() for name, room in ROOMS.items()}
+    order = list(graphlib.TopologicalSorter(graph).static_order())
+    assert set(order) == set(ROOMS)
+
+
+@pytest.mark.parametrize("path", FILES_IN_ROOMS, ids=name_of)
+def test_imports_go_down_only(path: Path) -> None:
+    room = room_of(path)
+    allowed = {room, *ROOMS[room].rooms.split()}
+    for found in imports_of(path):
+        if found.module == "protonlab":
+            assert room == "cli", (
+                f"{name_of(path)} imports protonlab itself, which needs every room"
+            )
+        elif found.root == "protonlab":
+            assert found.module.split(".")[1] in allowed, (
+                f"{name_of(path)} imports {found.module}; {room} may import {sorted(allowed)}"
+            )
+
+
+@pytest.mark.parametrize("path", FILES_IN_ROOMS, ids=name_of)
+def test_outside_packages_are_those_of_the_room(path: Path) -> None:
+    allowed = ROOMS[room_of(path)].outside.split()
+    for found in imports_of(path):
+        if found.root in sys.stdlib_module_names or found.root == "protonlab":
+            continue
+        assert found.root in allowed, (
+            f"{name_of(path)} imports {found.module}; its room may import {allowed}"
+        )
+        if found.root == "triton":
+            assert name_of(path) in TRITON_ONLY_IN, (
+                f"{name_of(path)} imports {found.module}; only {sorted(TRITON_ONLY_IN)} may"
+            )
+
+
+@pytest.mark.parametrize("path", FILES_IN_ROOMS, ids=name_of)
+def test_no_late_import_dodges_a_cycle(path: Path) -> None:
+    late = [found.module for found in imports_of(path) if found.late and found.root == "protonlab"]
+    assert late == []
+
+
+def test_modules_form_no_cycle() -> None:
+    """Also within a room, where the table says nothing; imports for types count."""
+    modules = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        ): path
+        for path in FILES_IN_ROOMS
+    }
+    graph = {
+        module: {found.module for found in imports_of(path) if found.module in modules} - {module}
+        for module, path in modules.items()
+    }
+    graphlib.TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_file_has_one_noun_and_at_most_300_lines(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 300
+    assert path.stem.strip("_") not in {"utils", "util", "helpers", "core", "common"}
+    assert len(path.relative_to(PACKAGE).parts) <= 2
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.name == "__init__.py"], ids=name_of)
+def test_no_file_has_the_name_of_an_export(path: Path) -> None:
+    """Such a file would replace the function of that name once something imports it."""
+    exported: set[str] = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            exported = set(ast.literal_eval(node.value))
+    assert exported.isdisjoint(file.stem for file in path.parent.glob("*.py"))
+    assert exported.isdisjoint(file.name for file in path.parent.iterdir() if file.is_dir())

@@ -1,0 +1,66 @@
+"""The names that people import, and what `import protonlab` may cost."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import protonlab
+
+HEAVY = ["torch", "triton", "plotly", "IPython", "pandas", "numpy"]
+
+
+@pytest.mark.parametrize("name", protonlab.__all__)
+def test_name_reads_the_same_twice(name: str) -> None:
+    # A submodule with the name of a function would replace it after the first access.
+    assert getattr(protonlab, name) == getattr(protonlab, name)
+
+
+def test_all_is_sorted_and_without_repeats() -> None:
+    assert protonlab.__all__ == sorted(set(protonlab.__all__))
+
+
+def test_dir_lists_the_public_names() -> None:
+    assert dir(protonlab) == protonlab.__all__
+
+
+def test_every_lazy_name_is_public() -> None:
+    assert set(protonlab._HOME) <= set(protonlab.__all__)
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'protonlab' has no attribute 'flamme'"):
+        protonlab.flamme  # noqa: B018
+
+
+def test_version_is_the_one_in_pyproject(project: Path) -> None:
+    declared = tomllib.loads((project / "pyproject.toml").read_text())["project"]["version"]
+    assert protonlab.__version__ == declared
+
+
+def test_import_loads_nothing_heavy() -> None:
+    code = (
+        f"import json, sys, protonlab; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(out.stdout) == []
+
+
+def test_import_takes_under_150_ms() -> None:
+    # -X importtime prints the cumulative microseconds of each import; the best of five, because a
+    # busy machine can only make it slower.
+    command = [sys.executable, "-X", "importtime", "-c", "import protonlab"]
+    line = re.compile(r"import time:\s+\d+ \|\s+(\d+) \| protonlab$", re.MULTILINE)
+    microseconds = []
+    for _ in range(5):
+        out = subprocess.run(command, capture_output=True, text=True, check=True)
+        found = line.search(out.stderr)
+        assert found is not None
+        microseconds.append(int(found[1]))
+    assert min(microseconds) < 150_000
