@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     from protonlab.magic import load
 
     load(shell)
+    _register_display(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
@@ -95,3 +97,22 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     from protonlab.magic import unload
 
     unload(shell)
+    formatter: Any = shell.display_formatter
+    formatter.ipython_display_formatter.pop(".".join(_PROFILE), None)
+
+
+def _show(profile: Profile) -> None:
+    from protonlab.display import show
+
+    show(profile)
+
+
+def _register_display(shell: InteractiveShell) -> None:
+    """Let a profile that is a cell's value show itself as the cell that made it did."""
+    formatter: Any = shell.display_formatter
+    formatter.ipython_display_formatter.for_type_by_name(*_PROFILE, _show)
+
+
+_PROFILE = ("protonlab.model.profile", "Profile")
+if "IPython" in sys.modules and (_shell := sys.modules["IPython"].get_ipython()) is not None:
+    _register_display(_shell)

@@ -1,0 +1,150 @@
+"""How a profile shows itself: a line of summary, then the views; in a terminal a text table."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from IPython.core.display_functions import display
+from IPython.core.getipython import get_ipython
+
+from protonlab.model import Profile, format_quantity
+from protonlab.views import bars, flame, table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_STATES = ("kept", "filtered", "unseen")
+_MOST_NAMES = 12
+
+
+def show(
+    profile: Profile,
+    view: Sequence[str] = ("flame", "bars", "table"),
+    metrics: Sequence[str] | None = None,
+) -> None:
+    """Display a profile as ``%%proton`` does after its cell.
+
+    Parameters
+    ----------
+    profile
+        The profile.
+    view
+        What to show below the summary, in this order: ``"flame"``, ``"bars"``, ``"table"``. In a
+        terminal the table stands for all of them.
+    metrics
+        Columns of the table; bars show the first of them, and flame the first that may be summed.
+        By default those that suit the profile.
+
+    Raises
+    ------
+    MetricError
+        If a metric is unknown in this profile.
+    """
+    asked = [profile.metric(name) for name in metrics or ()]
+    parts: list[object] = [summary(profile)]
+    if profile.kernels.empty:
+        view = ()
+    elif view and not _draws():
+        view = ("table",)
+    for name in view:
+        if name == "flame":
+            summable = [metric.name for metric in asked if metric.additive]
+            parts.append(flame(profile, metric=summable[0] if summable else "time"))
+        elif name == "bars":
+            parts.append(bars(profile, metric=asked[0].name if asked else "time"))
+        else:
+            parts.append(table(profile, metrics=metrics))
+    for part in parts:
+        display(part)  # type: ignore[no-untyped-call]  # IPython 9 has types for a part of it
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Sentences that display themselves as text, and as one paragraph each on a page."""
+
+    lines: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines)
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<div>{html.escape(line)}</div>" for line in self.lines)
+
+
+def summary(profile: Profile) -> Summary:
+    """Say in one line what was kept, filtered and unseen; then what a reader should know.
+
+    Examples
+    --------
+    >>> summary(profile)  # doctest: +SKIP
+    run1: 2 kernels kept (12 launches, 81.2 %), 5 kernels unseen (40 launches, 18.8 %) of 1.23 ms
+    GPU time · NVIDIA H200
+    """
+    kernels, info = profile.kernels, profile.info
+    name = info.name or "profile"
+    if kernels.empty:
+        return Summary((f"{name}: no kernel was launched", *info.notes))
+    groups = [(state, kernels[kernels["hook"] == state]) for state in _STATES]
+    parts = [_group(rows, kernels, state) for state, rows in groups if len(rows)]
+    if not parts:  # no hook's record: a file that Proton wrote itself
+        launches = _counted(int(kernels["count"].sum()), "launch", "launches")
+        parts = [f"{_counted(len(kernels), 'kernel')} ({launches})"]
+    elif groups[0][1].empty:
+        parts.insert(0, "no kernel kept")
+    on_cpu = bool(profile.devices) and profile.devices[0].device_type == "CPU"
+    total = _time(kernels, "" if on_cpu else " GPU time")
+    lines = [f"{name}: {', '.join(parts)}{total} · {profile.where}"]
+    if groups[0][1].empty and (info.include is not None or info.exclude is not None):
+        lines.append(_why_none_kept(profile))
+    return Summary((*lines, *info.notes))
+
+
+def _group(rows: pd.DataFrame, kernels: pd.DataFrame, state: str) -> str:
+    share = ""
+    if "time_ns" in kernels and (whole := float(kernels["time_ns"].sum())):
+        share = f", {format_quantity(100 * float(rows['time_ns'].sum()) / whole, '%')}"
+    launched = _counted(int(rows["count"].sum()), "launch", "launches")
+    return f"{_counted(len(rows), 'kernel')} {state} ({launched}{share})"
+
+
+def _time(kernels: pd.DataFrame, which: str) -> str:
+    if "time_ns" not in kernels:
+        return ""
+    return f" of {format_quantity(float(kernels['time_ns'].sum()) * 1e-9, 's')}{which}"
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one}" if number == 1 else f"{number:,} {many or one + 's'}"
+
+
+def _why_none_kept(profile: Profile) -> str:
+    info = profile.info
+    seen = sorted(info.launches)
+    if not seen:
+        return (
+            "The filter had nothing to match: only kernels that Triton launches pass it, and these "
+            f"came from elsewhere: {_listed(profile.kernels['label'])}"
+        )
+    given = [
+        f"{option}={value}"
+        for option, value in (("include", info.include), ("exclude", info.exclude))
+        if value is not None
+    ]
+    return (
+        f"No kernel passed {' '.join(given)}. Patterns are anchored at the start of the compiled "
+        f"name (re.match); begin with .* to match anywhere. Names seen: {_listed(seen)}"
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _draws() -> bool:
+    """Whether outputs go to a front end that can draw; a terminal shell has no kernel."""
+    return getattr(get_ipython(), "kernel", None) is not None

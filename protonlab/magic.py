@@ -1,0 +1,285 @@
+"""``%%proton`` and ``%proton``: record what a cell or a statement launches, then show it.
+
+IPython itself runs the cell. An input transformer takes the option line away and cell events open
+and close the session around it, so that the last expression, ``;``, strings, ``await`` and
+tracebacks are those of the cell without the line. The registered magic serves what no cell event
+can see: ``%proton STATEMENT``, calls from code, help, and the error of a wrong option line.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import (
+    Magics,
+    line_cell_magic,
+    magics_class,
+    needs_local_scope,
+    no_var_expand,
+)
+
+from protonlab import capture, display
+from protonlab.errors import CaptureError, MetricError
+from protonlab.model import Profile
+from protonlab.option_line import OptionLine, help_text, parse_statement_line, read_cell
+
+
+@dataclass(frozen=True, eq=False)
+class CellTransformer:
+    """The input transformer: pure, so that IPython may call it as often as it likes.
+
+    A cell with a wrong option line stays as it is: IPython then calls the magic with it, which
+    raises the error, and the cell fails without having run.
+    """
+
+    namespace: Mapping[str, Any] = field(repr=False)  # the user's variables, to look up hook=name
+    # Not that there are any: IPython skips such transformers when it asks whether a cell is
+    # finished, and so a %%proton cell in a terminal ends with an empty line like any cell magic.
+    has_side_effects: ClassVar[bool] = True
+
+    def __call__(self, lines: list[str]) -> list[str]:
+        """Return the lines that IPython is to run; lines of any other cell as they are."""
+        try:
+            cell = read_cell(lines)
+            if cell is None:
+                return lines
+            if cell.options.wants_help:  # IPython refuses a cell magic without a body
+                return ["get_ipython().run_line_magic('proton', '--help')\n"]
+            hook_of(cell.options, self.namespace)
+        except UsageError:
+            return lines
+        return cell.body
+
+
+def hook_of(options: OptionLine, namespace: Mapping[str, Any]) -> Any:
+    """Look ``hook=name`` up among the user's variables.
+
+    Raises
+    ------
+    UsageError
+        If there is no such variable or it holds no LaunchHook.
+    """
+    name = options.values.get("hook")
+    if name is None:
+        return None
+    if name not in namespace:
+        raise UsageError(
+            f"hook={name}: there is no variable {name}; make one with "
+            f"{name} = protonlab.LaunchHook(include=…)"
+        )
+    hook = namespace[name]
+    if not isinstance(hook, capture.LaunchHook):
+        raise UsageError(
+            f"hook={name}: {name} is a {type(hook).__name__}, not a protonlab.LaunchHook"
+        )
+    return hook
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A session that is open for one cell or statement."""
+
+    options: OptionLine
+    session: capture.Session
+    info: Any = None  # IPython's ExecutionInfo, of a cell
+
+    def belongs_to(self, result: Any) -> bool:
+        """Whether this is the recording of the cell that has ended with `result`.
+
+        IPython passes no result when a cell was cancelled before it began, and a new
+        ExecutionInfo when an interrupt came from outside of the cell's own code.
+        """
+        if self.info is None:
+            return False
+        return result is None or result.info.raw_cell == self.info.raw_cell
+
+
+@magics_class
+class ProtonMagics(Magics):
+    """The magic and the cell events of one shell."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell)
+        self.transformer = CellTransformer(shell.user_ns)
+        self._shell: Any = shell  # IPython is typed in part, and differently in each release
+        self._open: list[Recording] = []
+
+    def pre_run_cell(self, info: Any) -> None:
+        """Open a session when the cell that is about to run opens with ``%%proton``."""
+        self._close_abandoned()
+        try:
+            cell = read_cell(self._cleaned(info.raw_cell))
+            if cell is not None and not cell.options.wants_help:
+                self._start(cell.options, info)
+        except UsageError:
+            return  # the cell itself raises it
+
+    def post_run_cell(self, result: Any) -> None:
+        """Close the session of the cell that has ended, keep its profile and show it."""
+        for recording in reversed(self._open):
+            if recording.belongs_to(result):
+                self._finish(recording)
+                break
+
+    @needs_local_scope
+    @no_var_expand
+    @line_cell_magic
+    def proton(
+        self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None
+    ) -> Any:
+        """Serve ``%proton``, and calls of ``%%proton`` from code; users see `help_text` here."""
+        if cell is None:
+            options = parse_statement_line(line)
+            source, is_used = options.statement, _value_is_used()
+        else:
+            options = _read_call(line, cell)
+            source, is_used = cell, False
+        if options.wants_help:
+            print(help_text())
+            return None
+        __tracebackhide__ = True  # a traceback shows the user's lines
+        execute = self._compiled(source)
+        recording = self._start(options)
+        try:
+            value = execute(local_ns)
+        except BaseException:
+            self._finish(recording)
+            raise
+        profile = self._finish(recording, shows=not is_used)
+        if cell is None:
+            return profile if is_used else None
+        return value
+
+    proton.__doc__ = help_text()
+
+    def close(self) -> None:
+        """Stop what is still open and show nothing."""
+        while self._open:
+            self._open.pop().session.stop()
+
+    def _start(self, options: OptionLine, info: Any = None) -> Recording:
+        session = capture.Session(
+            options.name or "proton",
+            hook=hook_of(options, self._shell.user_ns),
+            **options.typed("include", "exclude", "context", "record"),
+        )
+        recording = Recording(options, session, info)
+        self._open.append(recording)
+        session.start()
+        return recording
+
+    def _finish(self, recording: Recording, *, shows: bool = True) -> Profile | None:
+        """Close a session, leave its profile in the user's variables, show it."""
+        self._open.remove(recording)
+        recording.session.stop()
+        profile, problem = None, None
+        try:
+            profile = recording.session.profile
+        except CaptureError as error:
+            problem = error
+        for name in ("_proton", recording.options.name):
+            if name is not None:
+                self._shell.user_ns[name] = profile  # None, rather than an older profile
+        if profile is None:
+            print(problem)
+        elif shows:
+            self._show(profile, recording.options)
+        return profile
+
+    def _show(self, profile: Profile, options: OptionLine) -> None:
+        view = options.values.get("view", capture.option("view").default)
+        metrics = options.values.get("metrics")
+        if not view:
+            return
+        try:
+            for name in metrics or ():
+                profile.metric(name)
+        except MetricError as error:  # only now it is known what the kernels record
+            print(error)
+            metrics = None
+        display.show(profile, view, metrics)
+
+    def _close_abandoned(self) -> None:
+        """Close the session of a cell that ended without an event: ``await run_cell_async(…)``."""
+        last = self._shell.last_execution_result
+        for recording in list(self._open):
+            if last is not None and recording.info is last.info:
+                self._finish(recording)
+
+    def _cleaned(self, raw_cell: str) -> list[str]:
+        """Return the lines of a cell as they reach our transformer: no prompts, no blank lines."""
+        lines = raw_cell.splitlines(keepends=True)
+        for transform in self._shell.input_transformers_cleanup:
+            if transform is self.transformer:
+                break
+            lines = transform(lines)
+        return lines
+
+    def _compiled(self, source: str) -> Callable[[dict[str, Any] | None], Any]:
+        """Compile a statement or a body; what is returned runs it and gives its last value."""
+        shell = self._shell
+        code = shell.transform_cell(source)
+        # Cached as a cell is: tracebacks and @triton.jit find the source. IPython 9 counts up when
+        # a cell starts and IPython 8 when it ends; the result in the making has the cell's number.
+        cell = getattr(shell.displayhook.exec_result, "execution_count", None)
+        file = shell.compile.cache(code, cell or shell.execution_count, raw_code=source)
+        tree = shell.transform_ast(shell.compile.ast_parse(code, filename=file))
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        body = shell.compile(tree, file, "exec")
+        value = shell.compile(ast.Expression(last.value), file, "eval") if last else None
+
+        def execute(local_ns: dict[str, Any] | None) -> Any:
+            __tracebackhide__ = True
+            exec(body, shell.user_global_ns, local_ns)
+            return eval(value, shell.user_global_ns, local_ns) if value else None
+
+        return execute
+
+
+def _read_call(line: str, cell: str) -> OptionLine:
+    """Check a call of the cell magic: from code, or by IPython for a wrong option line."""
+    found = read_cell([f"%%proton {line}\n", *cell.splitlines(keepends=True)])
+    assert found is not None
+    return found.options
+
+
+def _value_is_used() -> bool:
+    """Whether the code that called ``%proton`` takes its value, or the call stands alone."""
+    caller = sys._getframe(3)  # behind this function, the magic and IPython's run_line_magic
+    after = next(
+        step for step in dis.get_instructions(caller.f_code) if step.offset > caller.f_lasti
+    )
+    return after.opname not in ("POP_TOP", "PRINT_EXPR", "CALL_INTRINSIC_1")
+
+
+def load(shell: InteractiveShell) -> None:
+    """Register ``%%proton`` and ``%proton`` in a shell."""
+    unload(shell)
+    message = capture.enable_interpreter()
+    if message:
+        print(message)
+    magics = ProtonMagics(shell)
+    shell.register_magics(magics)
+    shell.input_transformers_cleanup.append(magics.transformer)
+    shell.events.register("pre_run_cell", magics.pre_run_cell)
+    shell.events.register("post_run_cell", magics.post_run_cell)
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Take back everything that `load` registered; a session that is open is stopped."""
+    magics = shell.magics_manager.registry.pop(ProtonMagics.__name__, None)
+    if magics is None:
+        return
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("proton", None)
+    shell.input_transformers_cleanup.remove(magics.transformer)
+    shell.events.unregister("pre_run_cell", magics.pre_run_cell)
+    shell.events.unregister("post_run_cell", magics.post_run_cell)
+    magics.close()

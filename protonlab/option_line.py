@@ -1,0 +1,267 @@
+"""The line behind ``%%proton`` and ``%proton``: from raw text to checked options, and its help."""
+
+from __future__ import annotations
+
+import difflib
+import keyword
+import re
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from IPython.core.error import UsageError
+
+from protonlab.capture import OPTIONS, Option
+from protonlab.errors import MetricError, ProtonLabError
+from protonlab.model import Metric, MetricColumn
+
+_OPTION_LINE = re.compile(r"%%proton(?=\s|$)(?P<text>.*)")
+_CELL_MAGIC = re.compile(r"%%\w")
+# Cell magics that compile their body themselves: no cell event fires for a %%proton line inside.
+_TRANSPARENT = re.compile(r"%%(time|timeit|prun)\b")
+_WORD = re.compile(r"\S+")
+_OPTION = re.compile(r"(?P<dashes>--)?(?P<name>[A-Za-z][\w-]*)(?P<equals>=(?!=))?")
+_QUOTED = re.compile(r"""(?P<quote>["'])(?P<value>.*?)(?P=quote)(?=\s|$)""")
+_HELP = re.compile(r"(-h|--help)(?=\s|$)")
+_END_OF_OPTIONS = re.compile(r"--(?=\s|$)")
+_PROTONS_OWN = ("time (ns)", "cpu_time (ns)", "count", "bytes", "flops", "flops8", "flops16",
+                "flops32", "flops64")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OptionLine:
+    """What one ``%%proton`` or ``%proton`` line asks for.
+
+    Attributes
+    ----------
+    name
+        The variable that receives the profile, or None.
+    values
+        The options that were typed, by name, in their final form.
+    statement
+        What follows the options of ``%proton``; empty for ``%%proton``.
+    wants_help
+        Whether ``--help`` was among the words.
+    """
+
+    name: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    statement: str = ""
+    wants_help: bool = False
+
+    def typed(self, *names: str) -> dict[str, Any]:
+        """Return those of the named options that were typed, as keyword arguments."""
+        return {name: self.values[name] for name in names if name in self.values}
+
+
+@dataclass(frozen=True)
+class ProtonCell:
+    """A cell that opens with ``%%proton``: its options and the lines that IPython is to run."""
+
+    options: OptionLine
+    body: list[str]
+
+
+def read_cell(lines: list[str]) -> ProtonCell | None:
+    """Read a cell; None when ``%%proton`` is not its first line (or second, below ``%%time``).
+
+    Raises
+    ------
+    UsageError
+        If the option line is wrong or there is no body.
+    """
+    at = 1 if len(lines) > 1 and _TRANSPARENT.match(lines[0]) else 0
+    match = _OPTION_LINE.match(lines[at]) if lines else None
+    if match is None:
+        return None
+    options = parse_cell_line(match["text"])
+    above, below = lines[:at], lines[at + 1 :]
+    first = next((number for number, line in enumerate(below) if line.strip()), None)
+    if first is None and not options.wants_help:
+        raise UsageError("%%proton has no cell below it; %proton profiles one statement")
+    if first is not None and _OPTION_LINE.match(below[first]):
+        raise UsageError("%%proton stands twice on top of this cell; one line takes all options")
+    if above:
+        return ProtonCell(options, above + below)
+    if first is not None and _CELL_MAGIC.match(below[first]):
+        return ProtonCell(options, below[first:])  # a cell magic must be the first line
+    return ProtonCell(options, [f"# {lines[0]}", *below])
+
+
+def parse_cell_line(text: str) -> OptionLine:
+    r"""Read what follows ``%%proton``: an optional NAME and options, in any order.
+
+    The text is taken as it stands: backslashes, ``$`` and ``{}`` have no meaning here, and quotes
+    only hold a value together.
+
+    Raises
+    ------
+    UsageError
+        If a word is neither NAME nor a legal option; the message names the legal ones.
+
+    Examples
+    --------
+    >>> parse_cell_line(r"run1 include=_p_\w+ --context 'python'").values
+    {'include': '_p_\\w+', 'context': 'python'}
+    """
+    values: dict[str, Any] = {}
+    name: str | None = None
+    wants_help = False
+    rest = text.strip()
+    while rest:
+        if help_word := _HELP.match(rest):
+            wants_help = True
+            rest = rest[help_word.end() :].lstrip()
+        elif found := _next_option(rest, is_statement=False):
+            rest = _store(found, values)
+        elif name is None and (word := _WORD.match(rest)):
+            name = _variable(word[0])
+            rest = rest[word.end() :].lstrip()
+        else:
+            raise UsageError(
+                f"%%proton takes one NAME; {name!r} and {rest.split()[0]!r} are two. A value that "
+                "holds spaces needs quotes, and a list has none: record=bytes,n_tokens"
+            )
+    return OptionLine(name, _agreed(values), wants_help=wants_help)
+
+
+def parse_statement_line(text: str) -> OptionLine:
+    """Read what follows ``%proton``: options first (``--`` ends them), then one statement.
+
+    Raises
+    ------
+    UsageError
+        If an option is wrong or the statement is missing.
+    """
+    values: dict[str, Any] = {}
+    rest = text.strip()
+    while rest:
+        if _HELP.match(rest):
+            return OptionLine(wants_help=True)
+        if end := _END_OF_OPTIONS.match(rest):
+            rest = rest[end.end() :].lstrip()
+            break
+        found = _next_option(rest, is_statement=True)
+        if found is None:
+            break
+        rest = _store(found, values)
+    if not rest:
+        raise UsageError(
+            "%proton needs a statement behind its options, for example: %proton view=bars f(x)\n"
+            "%%proton profiles a whole cell; %proton --help lists the options."
+        )
+    return OptionLine(None, _agreed(values), rest)
+
+
+def _next_option(text: str, *, is_statement: bool) -> tuple[Option, str, str] | None:
+    """Split a text into the option it starts with, its value as typed, and what follows."""
+    match = _OPTION.match(text)
+    if match is None or not (match["dashes"] or match["equals"]):
+        return None
+    option = next((option for option in OPTIONS if option.name == match["name"]), None)
+    if option is None:
+        if is_statement and not match["dashes"]:
+            return None  # an assignment without spaces
+        raise UsageError(_no_such_option(match["name"]))
+    rest = text[match.end() :]
+    if not match["equals"]:
+        rest = rest.lstrip()
+    value = _QUOTED.match(rest) or _WORD.match(rest)
+    if value is None:
+        raise UsageError(f"{option.name} has no value; for example {option.example}")
+    text = value["value"] if value.re is _QUOTED else value[0]
+    if value.re is _WORD and text[0] in "\"'":
+        raise UsageError(f"{option.name}={rest}: the quote {text[0]} is not closed")
+    return option, text, rest[value.end() :].lstrip()
+
+
+def _store(found: tuple[Option, str, str], values: dict[str, Any]) -> str:
+    """Check one option and add it to `values`; return the text behind it."""
+    option, text, rest = found
+    if option.name in values:
+        raise UsageError(f"{option.name} is given twice; leave one of the two out")
+    if option.kind == "list" and text.endswith(","):
+        raise UsageError(f"{option.name}={text}: write the list without spaces, or quote it")
+    try:
+        values[option.name] = option.check(text)
+    except ProtonLabError as error:
+        raise UsageError(str(error)) from error
+    return rest
+
+
+def _variable(word: str) -> str:
+    if not word.isidentifier() or keyword.iskeyword(word):
+        raise UsageError(
+            f"{word!r} is neither an option nor a NAME that Python allows. {_legal_options()}"
+        )
+    return word
+
+
+def _agreed(values: dict[str, Any]) -> dict[str, Any]:
+    """Check the options against each other and the metrics against their grammar."""
+    filters = [name for name in ("include", "exclude", "record") if name in values]
+    if "hook" in values and filters:
+        raise UsageError(
+            f"hook={values['hook']} brings its own filter, so {' and '.join(filters)} cannot stand "
+            f"beside it; make the hook with LaunchHook({'=…, '.join(filters)}=…)"
+        )
+    for name in values.get("metrics") or ():
+        _check_metric(name)
+    return values
+
+
+def _check_metric(name: str) -> None:
+    """Refuse a metric that no profile can have: kernels may record any name, but not any form."""
+    own = re.findall(r"(?:^|/)([A-Za-z_]\w*)", name)
+    raw = dict.fromkeys(
+        [*_PROTONS_OWN, *(word for word in own if word not in ("time", "cpu_time"))]
+    )
+    columns = [MetricColumn.from_raw(column) for column in raw]
+    try:
+        Metric.parse(name, columns)
+    except MetricError:
+        known = ["time/us", "time/%", "avg_time/us", "count", "gbyte/s", "tflop16/s", "util"]
+        close = difflib.get_close_matches(name, known, n=1)
+        raise UsageError(
+            f"metrics={name} can be no metric.{f' Did you mean {close[0]}?' if close else ''} "
+            f"There are {', '.join(known)}, a number from launch metadata (n_tokens), and one by "
+            "another (bytes/n_tokens) or by time (n_tokens/s)."
+        ) from None
+
+
+def _no_such_option(name: str) -> str:
+    close = difflib.get_close_matches(name, [option.name for option in OPTIONS], n=1)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    return f"{name} is not an option of %%proton.{hint} {_legal_options()}"
+
+
+def _legal_options() -> str:
+    names = ", ".join(option.name for option in OPTIONS)
+    return f"The options are {names}; %proton --help explains them."
+
+
+def help_text() -> str:
+    """Return the help of ``%%proton`` and ``%proton``, made from the one option table."""
+    width = max(len(option.name) for option in OPTIONS)
+    options = []
+    for option in OPTIONS:
+        values = f" Values: {', '.join(option.choices)}." if option.choices else ""
+        lines = textwrap.wrap(f"{option.help}{values} Example: {option.example}", 72)
+        options.append(f"  {option.name:<{width}}  {lines[0]}")
+        options += [f"  {'':<{width}}  {line}" for line in lines[1:]]
+    return _HELP_TEXT.format(options="\n".join(options))
+
+
+_HELP_TEXT = """\
+Profile the GPU kernels of a cell, or of one statement, and show what ran.
+
+  %%proton [NAME] [OPTION=VALUE ...]     the cell below
+  %proton [OPTION=VALUE ...] STATEMENT   one statement; -- ends the options
+  p = %proton [OPTION=VALUE ...] STATEMENT
+
+The cell runs as if the line were not there; its profile is left in NAME and in _proton. An
+assigned %proton returns its profile and shows nothing. Each option may also be written --OPTION
+VALUE; quotes hold a value with spaces together, everything else is taken as it stands.
+
+{options}"""
