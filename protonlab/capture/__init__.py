@@ -1,0 +1,45 @@
+"""Recording: the launch hook, sessions, and Triton's interpreter where there is no GPU.
+
+Names resolve on first use: importing this package loads no Triton.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from protonlab.capture._hook import LaunchHook
+    from protonlab.capture._platform import device, enable_interpreter
+    from protonlab.capture.options import OPTIONS, Option, option
+    from protonlab.capture.session import Session
+
+_HOME = {
+    "LaunchHook": "_hook",
+    "OPTIONS": "options",
+    "Option": "options",
+    "Session": "session",
+    "device": "_platform",
+    "enable_interpreter": "_platform",
+    "option": "options",
+}
+
+__all__ = [
+    "OPTIONS",
+    "LaunchHook",
+    "Option",
+    "Session",
+    "device",
+    "enable_interpreter",
+    "option",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'protonlab.capture' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"protonlab.capture.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,206 @@
+"""The backend without a GPU: Triton's interpreter, made to launch as the compiled path does.
+
+The interpreter calls no launch hooks and benchmarks autotuned kernels on a driver that is not
+there. While a session records, launches go through `_launch`, which calls the same hooks with the
+same lazy metadata and writes wall time and count into Proton's own tree.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import platform
+import sys
+import time
+import warnings
+from collections import namedtuple
+from contextlib import suppress
+from typing import Any
+
+import triton.language as tl
+from triton import knobs
+from triton.backends.compiler import GPUTarget
+from triton.compiler import LazyDict
+from triton.runtime import interpreter
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import mangle_type
+
+from protonlab.capture import _narrow_floats, _proton
+from protonlab.errors import ProtonLabError
+
+InterpretedFunction = interpreter.InterpretedFunction
+
+# What the compiler's metadata says of a kernel, as far as metadata functions read it.
+KernelMetadata = namedtuple(
+    "KernelMetadata", "name num_warps num_ctas num_stages shared warp_size target cluster_dims"
+)
+SpecializationProxy = namedtuple("SpecializationProxy", "constants signature")
+
+
+def is_whole() -> bool:
+    """Whether Triton was imported with the interpreter on: its own functions are then too."""
+    return isinstance(tl.sum, InterpretedFunction)
+
+
+def install() -> None:
+    """Correct the interpreter's arithmetic and autotuning, for the rest of the process."""
+    _narrow_floats.install(interpreter, tl)
+    if not hasattr(Autotuner.run, "by_protonlab"):
+        Autotuner.run = _first_configuration(Autotuner.run)
+
+
+def _first_configuration(original: Any) -> Any:
+    @functools.wraps(original)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        configurations = self.configs
+        if not knobs.runtime.interpret or len(configurations) == 1:
+            return original(self, *args, **kwargs)
+        if not hasattr(self, "_told_by_protonlab"):
+            self._told_by_protonlab = True
+            code = self.base_fn.__code__
+            warnings.warn_explicit(
+                f"{self.base_fn.__name__} is autotuned over {len(configurations)} "
+                f"configurations; the interpreter takes the first, {configurations[0]}",
+                UserWarning,
+                code.co_filename,
+                code.co_firstlineno,
+                "protonlab",
+            )
+        self.configs = configurations[:1]
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            self.configs = configurations
+
+    run.by_protonlab = True  # type: ignore[attr-defined]
+    return run
+
+
+class Launches:
+    """Makes the interpreter's launches recordable; `start` and `stop` may nest."""
+
+    def start(self) -> None:
+        """Send launches through the hooks."""
+        install()
+        original = InterpretedFunction.run
+        if hasattr(original, "sessions"):
+            original.sessions += 1
+            return
+
+        @functools.wraps(original)
+        def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+            launch = functools.partial(original, function, *args, warmup=warmup, **kwargs)
+            if warmup:
+                return launch(grid=grid)
+            return _launch(function, launch, grid, args, kwargs)
+
+        scope = sys.modules["triton.profiler.scope"]
+        run.sessions = 1  # type: ignore[attr-defined]
+        run.look_up = getattr(scope, "set_metric_kernels", None)  # type: ignore[attr-defined]
+        if run.look_up is not None:  # type: ignore[attr-defined]
+            # Scope metrics look helper kernels up on the GPU, which nothing here needs.
+            scope.set_metric_kernels = lambda: None  # type: ignore[attr-defined]
+        InterpretedFunction.run = run
+
+    def stop(self) -> None:
+        """Put Triton's own launch back when the last session ends."""
+        run = InterpretedFunction.run
+        run.sessions -= 1
+        if run.sessions:
+            return
+        InterpretedFunction.run = run.__wrapped__
+        if run.look_up is not None:
+            sys.modules["triton.profiler.scope"].set_metric_kernels = run.look_up  # type: ignore[attr-defined]
+
+
+def _launch(
+    function: Any, launch: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Launch as ``JITFunction.run`` does: bind, resolve the grid, then hook, kernel, hook."""
+    proton = _proton.require()
+    signature = inspect.signature(function.fn)
+    parameters = {key: value for key, value in kwargs.items() if key in signature.parameters}
+    try:
+        bound = signature.bind(*args, **parameters)
+    except TypeError:
+        return launch(grid=grid)  # which raises as it does without a session
+    bound.apply_defaults()
+    arguments = dict(bound.arguments)
+    grid = tuple(grid(arguments) if callable(grid) else grid)
+    name = _compiled_name(function, arguments)
+    metadata = LazyDict({"name": name, "function": id(function.fn), "stream": 0})
+    describe = function.kwargs.get("launch_metadata")
+    if describe is not None:
+        metadata.add(describe, (grid, _metadata(name, kwargs), arguments))
+    hooks = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
+    if hooks[0] is not None:
+        hooks[0](metadata)
+    opened = getattr(metadata, "_protonlab_launch", None)
+    scope = None if opened is None else opened.scope
+    try:
+        if scope is None:  # rejected by the filter, or launched by a metadata function
+            own = proton.record_scope()
+            proton.enter_op(own, name)
+        try:
+            start = time.perf_counter_ns()
+            _plainly(launch, grid)
+            elapsed = time.perf_counter_ns() - start
+            with suppress(IndexError):  # a launch inside this launch has closed the frame
+                proton.add_metrics(
+                    own if scope is None else scope, {"time (ns)": elapsed, "count": 1}
+                )
+        finally:
+            if scope is None:
+                proton.exit_op(own, name)
+    finally:
+        if hooks[1] is not None:
+            hooks[1](metadata)
+    return None
+
+
+def _plainly(launch: Any, grid: tuple[int, ...]) -> None:
+    """Launch; a refusal of ours comes out as itself, not wrapped as an interpreter error."""
+    try:
+        launch(grid=grid)
+    except interpreter.InterpreterError as error:
+        cause = error.__cause__
+        while isinstance(cause, interpreter.InterpreterError):
+            cause = cause.__cause__
+        if isinstance(cause, ProtonLabError):
+            raise cause from None
+        raise
+
+
+def _compiled_name(function: Any, arguments: dict[str, Any]) -> str:
+    """Work out the name that the compiler would give the kernel."""
+    name: str = function.fn.__name__
+    represent = function.kwargs.get("repr")
+    if represent is None:
+        return name
+    annotations = inspect.get_annotations(function.fn)
+    constants, types = {}, {}
+    for key, value in arguments.items():
+        if annotations.get(key) in (tl.constexpr, "tl.constexpr", "constexpr"):
+            constants[key], types[key] = value, "constexpr"
+        else:
+            with suppress(Exception):
+                types[key] = mangle_type(value)
+            if value is None:
+                constants[key] = None
+    try:
+        return str(represent(SpecializationProxy(constants, types)))
+    except Exception:  # it asks for what only the compiler knows
+        return name
+
+
+def _metadata(name: str, options: dict[str, Any]) -> Any:
+    return KernelMetadata(
+        name=name,
+        num_warps=options.get("num_warps", 4),
+        num_ctas=options.get("num_ctas", 1),
+        num_stages=options.get("num_stages", 3),
+        shared=0,
+        warp_size=32,
+        target=GPUTarget("interpreter", platform.machine(), 32),
+        cluster_dims=(1, 1, 1),
+    )

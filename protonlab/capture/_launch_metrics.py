@@ -1,0 +1,157 @@
+"""What a kernel's launch metadata holds, sorted into values that Proton can record.
+
+Proton keeps an int64, a double or (since Triton 3.7) vectors of one of the two. What it would
+bend silently (2**63 becomes a float, NaN becomes null) is told apart here.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+RESERVED_KEYS = frozenset({"name", "function", "stream"})
+_INT64 = range(-(2**63), 2**63)
+_PLAIN = (int, float)
+_FLOPS_KEYS = frozenset({"flops", "flops8", "flops16", "flops32", "flops64"})
+
+
+class Unrecordable(Exception):
+    """A metadata value that Proton cannot keep; the message says why."""
+
+
+@dataclass(frozen=True)
+class LaunchMetrics:
+    """The metrics of one launch.
+
+    Parameters
+    ----------
+    host
+        Key -> int, float, or list of one of them.
+    device
+        Key -> tensor on a GPU, for Proton to copy without a synchronisation.
+    problems
+        Key -> why there is no metric under it.
+    """
+
+    host: dict[str, Any] = field(default_factory=dict)
+    device: dict[str, Any] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+def sort_metrics(
+    metadata: Mapping[str, Any],
+    *,
+    record: frozenset[str] | None,
+    types: dict[str, type],
+    vectors: bool,
+    device_tensors: bool,
+) -> LaunchMetrics:
+    """Sort launch metadata into metrics and problems.
+
+    Parameters
+    ----------
+    metadata
+        The evaluated launch metadata.
+    record
+        Keys to record; None for all.
+    types
+        Key -> int or float as first seen, extended here: Proton refuses a metric that changes
+        between the two.
+    vectors, device_tensors
+        Whether this Triton records lists, and tensors on a GPU.
+    """
+    found = LaunchMetrics()
+    for key, value in metadata.items():
+        if key in RESERVED_KEYS or value is None or (record is not None and key not in record):
+            continue
+        try:
+            plain = value if type(value) in _PLAIN else _plain(value, device_tensors)
+            if hasattr(plain, "data_ptr"):
+                found.device[key] = plain
+                continue
+            if isinstance(plain, list):
+                if not vectors:
+                    raise Unrecordable("this Triton records no vectors, 3.7 and later do")
+                found.host[key] = [_checked(key, item, types, plain) for item in plain]
+            else:
+                found.host[key] = _checked(key, plain, types)
+        except Unrecordable as error:
+            found.problems[str(key)] = str(error)
+    return found
+
+
+def _plain(value: Any, device_tensors: bool) -> Any:
+    """Make a Python number of a value, a list of them, or leave a GPU tensor."""
+    if isinstance(value, int | float):
+        return value
+    if hasattr(value, "data_ptr"):
+        return _plain_tensor(value, device_tensors)
+    if hasattr(value, "tolist") and hasattr(value, "ndim"):  # numpy
+        if value.ndim > 1:
+            raise Unrecordable(f"an array of {value.ndim} dimensions; give one of at most 1")
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        if not value:
+            raise Unrecordable("it is empty")
+        return [_number(item) for item in value]
+    return _number(value)
+
+
+def _plain_tensor(value: Any, device_tensors: bool) -> Any:
+    if value.ndim > 1:
+        raise Unrecordable(f"a tensor of {value.ndim} dimensions; give one of at most 1")
+    if value.numel() == 0:
+        raise Unrecordable("it is empty")
+    if value.is_complex():
+        raise Unrecordable("complex numbers cannot be recorded")
+    if value.device.type != "cpu":
+        if not device_tensors:
+            raise Unrecordable(
+                "a tensor on the GPU; this Triton records none, 3.7 and later do. Where a "
+                "synchronisation does no harm, give its .item()"
+            )
+        return value
+    return value.item() if value.ndim == 0 else _plain(value.tolist(), device_tensors)
+
+
+def _number(value: Any) -> int | float:
+    if isinstance(value, int | float):
+        return value
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:  # numpy or torch scalar
+        value = value.item()
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    raise Unrecordable(f"a {type(value).__name__} is no number")
+
+
+def _checked(
+    key: str, value: int | float, types: dict[str, type], vector: Iterable[Any] = ()
+) -> int | float:
+    """Give the value the type that its key has had so far."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Unrecordable(f"it is {value}")
+    if key in _FLOPS_KEYS:
+        return float(value)
+    if key == "bytes" or isinstance(value, bool):
+        value = int(value)
+    wanted = types.get(key)
+    if wanted is None:
+        wanted = float if any(isinstance(item, float) for item in (value, *vector)) else int
+        types[key] = wanted
+    if wanted is int and isinstance(value, float):
+        if not value.is_integer():
+            raise Unrecordable(
+                f"it was an int in an earlier launch and is {value} now; Proton keeps one type a "
+                f"metric, so always return float({key})"
+            )
+        value = int(value)
+    if wanted is float:
+        return float(value)
+    if value not in _INT64:
+        raise Unrecordable(f"{value} does not fit in 64 bits; return it as a float")
+    return value

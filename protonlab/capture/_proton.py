@@ -1,0 +1,290 @@
+"""Proton as the rest of this package sees it: all differences between its versions end here.
+
+Features are detected, versions are never compared. Triton is imported by `require`, on first use.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, cast
+
+from protonlab.errors import CaptureError, MissingDependencyError, ProtonLabError
+
+_INSTALL = "pip install 'triton>=3.6' (torch brings a matching one with its CUDA builds)"
+
+
+class Proton:
+    """The parts of ``triton.profiler`` that a hook and a session use."""
+
+    def __init__(self) -> None:
+        import triton
+        from triton import knobs, profiler
+        from triton._C.libproton import proton as libproton
+        from triton.profiler import state
+        from triton.profiler.flags import flags
+        from triton.profiler.hooks import LaunchHook
+        from triton.profiler.hooks.hook import Hook, HookManager
+
+        self.version: str = triton.__version__
+        self.Hook = Hook
+        self.hook_manager = HookManager
+        self.flags = flags
+        self.knobs = knobs
+        self.profiler = profiler
+        self.libproton = libproton
+        self.record_scope = libproton.record_scope
+        self.enter_op, self.exit_op = libproton.enter_op, libproton.exit_op
+        self.add_metrics = libproton.add_metrics
+        self.enter_state, self.exit_state = libproton.enter_state, libproton.exit_state
+        self._own_hook = LaunchHook
+        self._state_name = getattr(state, "get_metadata_state_name", None)
+        self._metric_kernels_for: tuple[int, int] | None = None
+        # Triton 3.7 and later: vectors, tensors on the GPU, profiles in memory, flushing.
+        self.records_device_tensors = hasattr(libproton, "TensorMetric")
+        self.records_vectors = self.records_device_tensors
+        self.reads_memory = hasattr(libproton, "get_data_msgpack")
+
+    def metadata_state(self, kernel: str) -> str:
+        """Name of the frame under which Proton files what a metadata function launches."""
+        if self._state_name is None:
+            return "__proton_launch_metadata"
+        return cast(str, self._state_name(kernel))  # since 3.8 it carries the kernel's name
+
+    def own_hook_is_active(self) -> bool:
+        """Whether a session with Proton's own launch hook runs beside ours."""
+        return any(type(hook) is self._own_hook for hook in self.hook_manager.active_hooks)
+
+    def capturing(self) -> bool:
+        """Whether metrics must be written by helper kernels because a CUDA graph is captured."""
+        torch = sys.modules.get("torch")
+        return (
+            self.records_device_tensors
+            and torch is not None
+            and torch.cuda.is_initialized()
+            and torch.cuda.is_current_stream_capturing()
+        )
+
+    def add_device_metrics(
+        self, scope: int, host: dict[str, Any], device: dict[str, Any], state: str
+    ) -> None:
+        """Add metrics with the helper kernels that copy tensors without a synchronisation."""
+        from triton.profiler.metric import set_metric_kernels, transform_tensor_metrics
+        from triton.runtime import driver
+
+        self.enter_state(state)
+        try:
+            number = driver.active.get_current_device()
+            stream = driver.active.get_current_stream(number)
+            if self._metric_kernels_for != (number, stream):
+                set_metric_kernels()
+                self._metric_kernels_for = (number, stream)
+            scalars, tensors = transform_tensor_metrics(device)
+            self.add_metrics(scope, {**host, **scalars}, tensors)
+        finally:
+            self.exit_state()
+
+    def is_disabled(self) -> bool:
+        """Whether the process asked Proton to ignore `start`."""
+        return bool(self.flags.command_line or self.knobs.proton.disable)
+
+
+@functools.cache
+def require() -> Proton:
+    """Import Proton.
+
+    Raises
+    ------
+    MissingDependencyError
+        If there is no Triton, or one before 3.6.
+    """
+    try:
+        return Proton()
+    except ImportError as error:
+        try:
+            import triton
+        except ImportError:
+            raise MissingDependencyError(
+                f"recording needs Triton, which is not installed: {_INSTALL}"
+            ) from error
+        raise MissingDependencyError(
+            f"recording needs Triton 3.6 or later with its profiler; this is "
+            f"{getattr(triton, '__version__', 'an unknown version')} ({error}): {_INSTALL}"
+        ) from error
+
+
+class Recording:
+    """One live Proton session with one hook; ends with `finish`.
+
+    Parameters
+    ----------
+    context
+        ``"shadow"`` or ``"python"``.
+    hook
+        The launch hook.
+    interpreted
+        Whether kernels run in Triton's interpreter: Proton then builds its tree without a GPU.
+
+    Raises
+    ------
+    ProtonLabError
+        If Proton does not start; the message is one sentence with the next step.
+    """
+
+    def __init__(self, context: str, hook: Any, *, interpreted: bool) -> None:
+        self._proton = require()
+        if self._proton.is_disabled():
+            raise CaptureError(_disabled(self._proton))
+        self._folder = Path(tempfile.mkdtemp(prefix="protonlab-"))
+        before = set(os.environ)
+        self._set: set[str] = set()  # environment that Proton sets: the paths of its libraries
+        was_on = self._proton.flags.profiling_on
+        try:
+            self.id = self._start(str(self._folder / "profile"), context, interpreted)
+            self._set = set(os.environ) - before
+        except BaseException as error:
+            self._set = set(os.environ) - before
+            self._proton.flags.profiling_on = was_on
+            self._restore()
+            if isinstance(error, Exception):
+                raise CaptureError(explain(error)) from error
+            raise
+        # Truthy, but not True: if another session starts meanwhile, Proton sets True, and
+        # `_restore` then leaves the switch on.
+        self._proton.flags.profiling_on = was_on or 1
+        try:
+            self._proton.hook_manager.register(hook, self.id)
+        except BaseException:
+            self.finish()
+            raise
+
+    def _start(self, path: str, context: str, interpreted: bool) -> int:
+        proton = self._proton
+        if interpreted:
+            # The instrumentation backend touches no GPU; its target is only a word.
+            args = (path, context, "tree", "instrumentation", "cuda")
+            return cast(int, proton.libproton.start(*args))
+        session = proton.profiler.start(path, context=context)
+        if session is None:
+            raise CaptureError(_disabled(proton))
+        return cast(int, session)
+
+    def pause(self) -> None:
+        """Record nothing until `resume`."""
+        self._proton.profiler.deactivate(self.id)
+
+    def resume(self) -> None:
+        """Record again."""
+        self._proton.profiler.activate(self.id)
+
+    def finish(self) -> bytes:
+        """End the session and give back Proton's tree, JSON or msgpack.
+
+        Raises
+        ------
+        CaptureError
+            If the tree could not be read. Nothing of the session is left all the same.
+        """
+        try:
+            _synchronize()
+            return self._read()
+        except Exception as error:
+            raise CaptureError(explain(error)) from error
+        finally:
+            try:
+                self._proton.profiler.finalize(self.id)
+            except Exception:  # the cell may have finalized all sessions, ours with them
+                self._proton.hook_manager.unregister(self.id)
+            finally:
+                self._restore()
+
+    def _read(self) -> bytes:
+        proton = self._proton
+        if proton.reads_memory:
+            proton.profiler.deactivate(self.id, flushing=True)
+            data: bytes = proton.libproton.get_data_msgpack(self.id, 0)
+            proton.libproton.clear_data(self.id, 0, True)  # so finalize has nothing to write out
+            return data
+        proton.profiler.deactivate(self.id)
+        proton.profiler.finalize(self.id)
+        return (self._folder / "profile.hatchet").read_bytes()
+
+    def _restore(self) -> None:
+        flags, manager = self._proton.flags, self._proton.hook_manager
+        if flags.profiling_on is not True and not any(manager.session_hooks.values()):
+            flags.profiling_on = False
+        for key in self._set & os.environ.keys():
+            del os.environ[key]
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _synchronize() -> None:
+    """Let launched kernels end, so that their times are there."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return
+    has_context = getattr(torch._C, "_cuda_hasPrimaryContext", lambda device: True)
+    for device in range(torch.cuda.device_count()):
+        if has_context(device):  # synchronising would create a context on an idle GPU
+            torch.cuda.synchronize(device)
+
+
+def _disabled(proton: Proton) -> str:
+    if proton.flags.command_line:
+        return (
+            "this process runs under the proton command, which does the profiling; start it with "
+            "plain python to record here"
+        )
+    return (
+        "profiling is switched off by TRITON_PROTON_DISABLE; unset it, restart the kernel and run "
+        "the cell again"
+    )
+
+
+# A piece of Proton's message -> what to do about it.
+_CAUSES = (
+    (
+        "0 active drivers",
+        "Triton found no GPU driver; to record on Triton's interpreter instead, restart the "
+        "kernel and load protonlab first (%load_ext protonlab)",
+    ),
+    (
+        "cuptiSubscribe with error 39",
+        "another profiler holds CUPTI (torch.profiler ran in this process, or it runs under "
+        "nsys or ncu); restart the kernel and record before using the other one",
+    ),
+    (
+        "cuptiSubscribe with error 35",
+        "CUPTI gave no permission (error 35); allow profiling for all users with the driver "
+        "option NVreg_RestrictProfilingToAdminUsers=0, or run as administrator",
+    ),
+    (
+        "cuptiSubscribe with error 2",
+        "CUPTI cannot be used on this platform (error 2: no permission or no support, as in some "
+        "containers and virtual machines); allow profiling for the container "
+        "(--cap-add=SYS_ADMIN) or use another machine",
+    ),
+    (
+        "Session has not been initialized",
+        "the session was finalized while it was being recorded; leave proton.finalize() out of "
+        "the cell, or give it the id of your own session",
+    ),
+)
+
+
+def explain(error: Exception) -> str:
+    """One sentence about a failure of Proton's, with the next step."""
+    if isinstance(error, ProtonLabError):
+        return str(error)
+    text = str(error)
+    for piece, sentence in _CAUSES:
+        position = text.find(piece)
+        # "error 2" is not "error 24".
+        if position >= 0 and not text[position + len(piece) :][:1].isdigit():
+            return sentence
+    reason = " ".join(text.split()) or type(error).__name__
+    return f"Proton could not record: {reason}; protonlab needs Triton's Proton and a free CUPTI"

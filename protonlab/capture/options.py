@@ -1,0 +1,169 @@
+"""The options of a recording, in one table that feeds the magic, Python and the command line."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from protonlab.errors import ProtonLabError
+from protonlab.model.filters import compile_pattern
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option, as every front end shows and checks it.
+
+    Parameters
+    ----------
+    name
+        Keyword in Python, ``name=value`` in the magic, ``--name value`` on the command line.
+    kind
+        ``"regex"``, ``"choice"`` (one of `choices`), ``"list"`` (comma-separated; of `choices`
+        where there are any), ``"name"`` (a Python variable).
+    choices
+        Legal values; empty where anything of the kind is legal.
+    default
+        Value when the option is not given.
+    help
+        One sentence.
+    example
+        As typed in the magic.
+    """
+
+    name: str
+    kind: Literal["regex", "choice", "list", "name"]
+    choices: tuple[str, ...]
+    default: Any
+    help: str
+    example: str
+
+    def check(self, value: Any) -> Any:
+        """Return the value in its final form; text is read as the magic's user types it.
+
+        Raises
+        ------
+        ProtonLabError
+            If the value is not legal; the message names the legal ones.
+        """
+        if value is None:
+            return None if self.kind != "choice" else self.default
+        if self.kind == "regex":
+            compile_pattern(value, self.name)
+            return value
+        if self.kind == "choice":
+            if value not in self.choices:
+                raise ProtonLabError(f"{self.name}={value!r}; use {self._legal('or')}")
+            return value
+        if self.kind == "list":
+            return self._checked_list(value)
+        if not isinstance(value, str) or not value.isidentifier() or keyword.iskeyword(value):
+            raise ProtonLabError(
+                f"{self.name}={value!r} is not the name of a variable; for example {self.example}"
+            )
+        return value
+
+    def _checked_list(self, value: Any) -> tuple[str, ...]:
+        parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, Iterable):
+            raise ProtonLabError(
+                f"{self.name}={value!r} is a {type(value).__name__}; give names, for example "
+                f"{self.example}"
+            )
+        names = list(parts)
+        for name in names:
+            if not isinstance(name, str):
+                raise ProtonLabError(
+                    f"{self.name} holds {name!r}, a {type(name).__name__}; give names, for "
+                    f"example {self.example}"
+                )
+        stripped = tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
+        unknown = [name for name in stripped if self.choices and name not in self.choices]
+        if unknown:
+            raise ProtonLabError(f"{self.name}={','.join(unknown)}; use {self._legal('and')}")
+        if self.choices and "none" in stripped and len(stripped) > 1:
+            raise ProtonLabError(f"{self.name}={','.join(stripped)}; 'none' stands alone")
+        return () if stripped == ("none",) and self.choices else stripped
+
+    def _legal(self, conjunction: str) -> str:
+        return f"{', '.join(self.choices[:-1])} {conjunction} {self.choices[-1]}"
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(
+        name="include",
+        kind="regex",
+        choices=(),
+        default=None,
+        help="Evaluate launch metadata only of kernels whose compiled name matches, from its "
+        "start; all kernels are timed.",
+        example="include=_p_matmul.*",
+    ),
+    Option(
+        name="exclude",
+        kind="regex",
+        choices=(),
+        default=None,
+        help="Never evaluate launch metadata of kernels whose compiled name matches; wins over "
+        "include.",
+        example="exclude=.*attention.*",
+    ),
+    Option(
+        name="context",
+        kind="choice",
+        choices=("shadow", "python"),
+        default="shadow",
+        help="What a kernel is filed under: the scopes it was launched in, or the Python call "
+        "stack.",
+        example="context=python",
+    ),
+    Option(
+        name="record",
+        kind="list",
+        choices=(),
+        default=None,
+        help="Launch metadata keys to record; all numbers when not given.",
+        example="record=bytes,n_tokens",
+    ),
+    Option(
+        name="hook",
+        kind="name",
+        choices=(),
+        default=None,
+        help="A LaunchHook of yours, by the name of its variable; it brings its own filter.",
+        example="hook=my_hook",
+    ),
+    Option(
+        name="metrics",
+        kind="list",
+        choices=(),
+        default=None,
+        help="Metrics to show, in proton-viewer's grammar; those that suit the profile when not "
+        "given.",
+        example="metrics=time/us,gbyte/s",
+    ),
+    Option(
+        name="view",
+        kind="list",
+        choices=("flame", "bars", "table", "none"),
+        default=("flame", "bars", "table"),
+        help="What to show after the cell.",
+        example="view=flame,table",
+    ),
+)
+
+
+def option(name: str) -> Option:
+    """Look an option up.
+
+    Raises
+    ------
+    ProtonLabError
+        If there is no such option; the message names those there are.
+    """
+    for candidate in OPTIONS:
+        if candidate.name == name:
+            return candidate
+    names = ", ".join(candidate.name for candidate in OPTIONS)
+    raise ProtonLabError(f"there is no option {name!r}; the options are {names}")
