@@ -67,7 +67,10 @@ def test_oldest_environment_is_the_lower_bound_of_each_range(
 
 
 def test_every_dependency_is_imported_somewhere(project: Path, pyproject: dict[str, Any]) -> None:
-    imported_as = {"ipython": "IPython", "markdown-it-py": "markdown_it"}
+    imported_as = {
+        "ipython": "IPython",
+        "markdown-it-py": "markdown_it",
+    }
     source = "\n".join(path.read_text() for path in (project / "protonlab").rglob("*.py"))
     needed_without_import = {
         "ipykernel",  # the kernel that notebooks run in

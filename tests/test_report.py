@@ -1,0 +1,281 @@
+"""A notebook as one page: what it shows, what it refuses to run, and what it never asks for."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+import protonlab
+from protonlab import recorded
+
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJ"
+    "RU5ErkJggg=="
+)
+
+
+def display_data(**data: str) -> Any:
+    """An output; ``text_html`` stands for ``text/html``."""
+    return new_output("display_data", {kind.replace("_", "/", 1): v for kind, v in data.items()})
+
+
+def write(path: Path, *cells: Any) -> Path:
+    nbformat.write(new_notebook(cells=list(cells)), path)
+    return path
+
+
+def export(path: Path, *cells: Any) -> str:
+    """The page of a notebook made of these cells."""
+    return protonlab.export_report(write(path / "a.ipynb", *cells)).read_text()
+
+
+def code(*outputs: Any) -> Any:
+    return new_code_cell("1", outputs=list(outputs))
+
+
+# ---- what it shows
+
+
+def test_page_has_title_prose_code_and_text(tmp_path: Path) -> None:
+    page = export(
+        tmp_path,
+        new_markdown_cell("# Two *kernels*\n\n| a | b |\n|---|---|\n| 1 | 2 |"),
+        code(new_output("stream", text="one\n"), new_output("stream", text="two\n")),
+    )
+    assert "<title>Two *kernels*</title>" in page
+    assert "<h1>Two <em>kernels</em></h1>" in page
+    assert "<td>1</td>" in page
+    assert '<pre class="output">one\ntwo</pre>' in page
+
+
+def test_terminal_codes_and_overwritten_lines_are_gone(tmp_path: Path) -> None:
+    page = export(tmp_path, code(new_output("stream", text="10%\r50%\r100%\n\x1b[31mred\x1b[0m\n")))
+    assert '<pre class="output">100%\nred</pre>' in page
+
+
+def test_failure_is_shown_as_one(tmp_path: Path) -> None:
+    error = new_output(
+        "error", ename="KeyError", evalue="'x'", traceback=["\x1b[0;31mKeyError: 'x'"]
+    )
+    assert '<pre class="output error">KeyError: &#39;x&#39;</pre>' in export(tmp_path, code(error))
+
+
+def test_pictures_are_part_of_the_page(tmp_path: Path) -> None:
+    cell = new_markdown_cell("![p](attachment:p.png)", attachments={"p.png": {"image/png": PIXEL}})
+    page = export(tmp_path, cell, code(display_data(**{"image/png": PIXEL})))
+    assert page.count(f'src="data:image/png;base64,{PIXEL}"') == 2
+
+
+def test_page_without_figures_has_no_script(tmp_path: Path) -> None:
+    page = export(tmp_path, code(display_data(text_html="<table><tr><td>1</td></tr></table>")))
+    assert "<script" not in page
+    assert "script-src 'none'" in page
+    assert "<td>1</td>" in page
+
+
+def test_plotly_is_in_the_page_once(tmp_path: Path) -> None:
+    bundle = protonlab.bars(recorded.moe_sweep())._repr_mimebundle_()
+    figure = new_output("display_data", bundle)
+    page = export(tmp_path, code(figure), code(figure))
+    assert page.count('class="protonlab-figure"') == 2
+    assert len(re.findall(r"plotly\.js v\d", page)) == 1
+    assert len(page) < 6_000_000
+
+
+# ---- what it refuses
+
+HOSTILE = [
+    "<script>pwned = 1</script>seen",
+    "<img src=x onerror='pwned = 1'>seen",
+    "<img src='https://elsewhere.invalid/p.png'>seen",
+    "<svg onload='pwned = 1'><text>seen</text></svg>",
+    "<iframe srcdoc='<script>parent.pwned = 1</script>'></iframe>seen",
+    "<a href='javascript:pwned = 1'>seen</a>",
+    "<style>@import 'https://elsewhere.invalid/x.css';</style>seen",
+    "<table class='protonlab-table'><thead><tr><th style='background:url(https://elsewhere.invalid)'>"
+    "<script>pwned = 1</script>seen</thead><tbody><tr><td onclick='pwned = 1'>1</table>",
+    "<form action='https://elsewhere.invalid'><button>seen</button></form>",
+    "</pre></section></main><script>pwned = 1</script>seen",
+]
+
+
+def hostile_cells() -> list[Any]:
+    return [
+        *(code(display_data(text_html=html)) for html in HOSTILE),
+        *(code(new_output("stream", text=html)) for html in HOSTILE),
+        *(code(display_data(text_markdown=html)) for html in HOSTILE),
+        *(new_markdown_cell(html) for html in HOSTILE),
+        code(new_output("error", ename=HOSTILE[0], evalue=HOSTILE[1], traceback=[])),
+        code(display_data(**{"image/svg+xml": "<svg onload='pwned = 1'/>"})),
+        new_code_cell(HOSTILE[0]),
+    ]
+
+
+def test_nothing_hostile_is_left(tmp_path: Path) -> None:
+    broken = code(display_data(**{"image/png": '"><script>pwned = 1</script>'}))
+    page = export(tmp_path, *hostile_cells(), broken)
+    main = page.partition("<main>")[2].partition("</main>")[0]
+    tags = set(re.findall(r"<([a-zA-Z]+)", main))
+    own = {"section", "div", "pre", "span", "img"}
+    assert tags <= own | {"p", "a", "table", "thead", "tbody", "tr", "th", "td"}
+    assert not re.search(r"<[^>]*(?:onerror|onload|javascript:|elsewhere\.invalid)", page)
+    assert page.count("seen") >= 3 * len(HOSTILE)
+
+
+# ---- what can go wrong
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "cannot read the notebook"),
+        ("", "is not a notebook that Jupyter would open"),
+        ("[1, 2]", "is not a notebook that Jupyter would open"),
+        ('{"nbformat": 4', "is not a notebook that Jupyter would open"),
+        ('{"nbformat": 4, "nbformat_minor": 5, "cells": 3}', "is not a notebook"),
+        (b"\xff\xfe\x00", "is not a notebook that Jupyter would open"),
+    ],
+)
+def test_what_is_no_notebook_is_said_so(tmp_path: Path, content: str | bytes, says: str) -> None:
+    path = tmp_path / "a.ipynb"
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(protonlab.ProtonLabError, match=says) as caught:
+        protonlab.export_report(path)
+    assert str(path) in str(caught.value)
+    assert not path.with_suffix(".html").exists()
+
+
+def test_target_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
+    notebook = write(tmp_path / "a.ipynb")
+    with pytest.raises(protonlab.ProtonLabError, match=r"cannot write the page .*missing/a\.html"):
+        protonlab.export_report(notebook, tmp_path / "missing" / "a.html")
+
+
+def test_old_page_survives_a_full_disk(tmp_path: Path) -> None:
+    notebook = write(tmp_path / "a.ipynb", new_markdown_cell("new " * 1000))
+    (tmp_path / "a.html").write_text("old")
+    # A limit on the size of files fails a write half-way, as a full disk does.
+    program = f"""
+import resource, signal, protonlab
+from protonlab import report
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+try:
+    protonlab.export_report({str(notebook)!r})
+except protonlab.ProtonLabError as error:
+    print(error)
+"""
+    result = subprocess.run(
+        [sys.executable, "-B", "-c", program], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == f"cannot write the page {tmp_path / 'a.html'}: File too large\n"
+    assert (tmp_path / "a.html").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.ipynb"]
+
+
+# ---- running the notebook
+
+
+def test_notebook_runs_in_its_own_folder_with_this_python(tmp_path: Path) -> None:
+    notebook = write(
+        tmp_path / "a.ipynb",
+        new_code_cell("import os, sys, protonlab\nprint(os.getcwd(), sys.executable)"),
+    )
+    before = notebook.read_bytes()
+    page = protonlab.export_report(notebook, tmp_path / "b.html", execute=True)
+    assert f"{tmp_path} {sys.executable}" in page.read_text()
+    assert notebook.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.ipynb", "b.html"]
+
+
+def test_failing_cell_raises_and_the_page_shows_it(tmp_path: Path) -> None:
+    notebook = write(
+        tmp_path / "a.ipynb",
+        new_code_cell("print('before')\n1 / 0"),
+        new_code_cell("print('after')"),
+    )
+    with pytest.raises(protonlab.ProtonLabError, match="a cell raised ZeroDivisionError") as caught:
+        protonlab.export_report(notebook, execute=True)
+    page = tmp_path / "a.html"
+    assert str(page) in str(caught.value)
+    assert '<pre class="output">before</pre>' in page.read_text()
+    assert '<pre class="output error">' in page.read_text()
+    assert '<pre class="output">after</pre>' not in page.read_text()
+
+
+def test_cell_that_never_ends_is_stopped(tmp_path: Path) -> None:
+    notebook = write(tmp_path / "a.ipynb", new_code_cell("import time\ntime.sleep(600)"))
+    with pytest.raises(protonlab.ProtonLabError, match="a cell did not finish within 3 s"):
+        protonlab.export_report(notebook, execute=True, timeout=3)
+
+
+def test_kernel_that_dies_is_said_so(tmp_path: Path) -> None:
+    notebook = write(tmp_path / "a.ipynb", new_code_cell("import os\nos._exit(1)"))
+    with pytest.raises(protonlab.ProtonLabError, match="the kernel died"):
+        protonlab.export_report(notebook, execute=True)
+
+
+# ---- in a browser
+
+
+@pytest.fixture(scope="module")
+def browser(browser_path: str) -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=browser_path, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A page without a network that fails its test when it complains or asks for anything."""
+    context = browser.new_context(color_scheme=request.param, offline=True)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+    page.on(
+        "request",
+        lambda asked: (
+            asked.url.startswith(("file:", "data:", "blob:")) or complaints.append(asked.url)
+        ),
+    )
+    yield page
+    context.close()
+    assert complaints == []
+
+
+@pytest.mark.browser
+def test_page_opens_offline_with_its_figures_alive(tmp_path: Path, page: Any) -> None:
+    sweep = recorded.moe_sweep()
+    figures = [protonlab.flame(sweep), protonlab.bars(sweep), protonlab.table(sweep)]
+    export(tmp_path, *(code(new_output("display_data", f._repr_mimebundle_())) for f in figures))
+    page.goto((tmp_path / "a.html").as_uri())
+    page.wait_for_function("document.querySelectorAll('.protonlab-figure .main-svg').length >= 2")
+    first = page.locator(".protonlab-table tbody tr td:first-child").first
+    slowest = first.text_content()
+    page.locator(".protonlab-table th button").nth(1).click()
+    page.locator(".protonlab-table th button").nth(1).click()
+    assert first.text_content() != slowest
+
+
+@pytest.mark.browser
+def test_no_script_of_a_notebook_runs(tmp_path: Path, page: Any) -> None:
+    figure = protonlab.bars(recorded.moe_sweep())._repr_mimebundle_()
+    export(tmp_path, *hostile_cells(), code(new_output("display_data", figure)))
+    page.goto((tmp_path / "a.html").as_uri())
+    page.wait_for_function("document.querySelector('.protonlab-figure .main-svg')")
+    assert page.evaluate("typeof pwned") == "undefined"
