@@ -1,0 +1,239 @@
+"""Proton's tree files to profiles: every Proton since Triton 3.6, JSON or msgpack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from protonlab.errors import ProfileFormatError
+from protonlab.formats._flatten import column_of, objects_of, preorder, raw_columns
+from protonlab.formats._tree import DeviceTable, collector_paused, decode
+from protonlab.model import Device, MetricColumn, Profile, ProfileInfo
+from protonlab.model.document import DOCUMENT_VERSION, EXTRA_COLUMNS
+from protonlab.model.frames import (
+    HOOK_STATES,
+    KINDS,
+    BoolArray,
+    IntArray,
+    ancestors,
+    categorical,
+    kinds_of,
+    subtree_ends,
+)
+from protonlab.model.labels import label_of
+
+_NAME = attrgetter("frame.name")
+_METRICS = attrgetter("metrics")
+
+
+def read_hatchet(
+    data: bytes,
+    *,
+    source: str,
+    info: ProfileInfo | None = None,
+    max_depth: int = 10_000,
+    max_frames: int = 20_000_000,
+) -> Profile:
+    """Read a tree that Proton wrote.
+
+    Parameters
+    ----------
+    data
+        JSON or msgpack.
+    source
+        What to call the data in errors: the file's path.
+    info
+        How the profile came to be; by default what the document itself says.
+    max_depth, max_frames
+        Largest tree to accept.
+
+    Raises
+    ------
+    ProfileFormatError
+        If the data is no tree of Proton's or larger than the bounds.
+    """
+    with collector_paused():
+        return _read(data, source, info, max_depth, max_frames)
+
+
+def _read(
+    data: bytes, source: str, info: ProfileInfo | None, max_depth: int, max_frames: int
+) -> Profile:
+    root, table = decode(data, source)
+    nodes, position, parent, depth = preorder(root, source, max_depth, max_frames)
+    names: npt.NDArray[np.object_] = np.empty(len(nodes), dtype=object)
+    names[position] = list(map(_NAME, nodes))
+    metrics = list(map(_METRICS, nodes))
+    extra = root.protonlab
+    del root, nodes  # a large tree's memory is needed for its columns
+    raw = raw_columns(metrics, position)
+    del metrics
+    _check_version(extra, source)
+    if info is None:
+        info = _convert(extra.get("info", {}), ProfileInfo, source)
+
+    codes, distinct = pd.factorize(names)
+    labels = [label_of(name, info.cells) for name in distinct]
+    device_type, device_id = _devices_of(raw, len(names), info, source)
+    end = subtree_ends(parent, depth)
+    nowhere = np.full(len(names), -1, dtype=np.int8)
+    frames = pd.DataFrame(
+        {
+            "parent_id": parent,
+            "depth": depth,
+            "name": categorical(codes, distinct.tolist()),
+            "kernel": categorical(nowhere, ()),
+            "label": _text_column(objects_of(labels)[codes]),
+            "kind": kinds_of(distinct.tolist(), codes, ~pd.isna(device_id), end),
+            "hook": categorical(nowhere, HOOK_STATES),
+            "device_type": device_type,
+            "device_id": device_id,
+        },
+        index=pd.RangeIndex(len(names), name="frame_id"),
+    )
+    columns = _metric_columns(frames, raw, len(names))
+    _check_times(frames, source)
+    _restore(frames, extra, source)
+    profile = Profile(frames, columns, _device_table(table, frames), info)
+    return profile if not info.cells else profile.take(_below_shell(frames, info.cells, end))
+
+
+def _metric_columns(
+    frames: pd.DataFrame, raw: Mapping[str, tuple[IntArray, list[Any]]], n: int
+) -> tuple[MetricColumn, ...]:
+    """Add a column for each metric; ``count`` and ``time_ns`` come first and are always there."""
+    first = ("count", "time (ns)")
+    columns: list[MetricColumn] = []
+    added: dict[str, Any] = {}
+    for name in [*first, *sorted(raw.keys() - {*first})]:
+        rows, values = raw.get(name, (np.empty(0, dtype=np.int64), []))
+        column = MetricColumn.from_raw(name, added)
+        data, additive = column_of(rows, values, n)
+        added[column.column] = data
+        columns.append(replace(column, additive=column.additive and additive))
+    for name, data in added.items():
+        frames[name] = data
+    return tuple(columns)
+
+
+def _devices_of(
+    raw: dict[str, tuple[IntArray, list[Any]]], n: int, info: ProfileInfo, source: str
+) -> tuple[pd.Categorical, pd.arrays.IntegerArray]:
+    """Take device type and ordinal out of the raw metrics."""
+    kind = np.full(n, None, dtype=object)
+    number, missing = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.bool_)
+    if info.backend.startswith("interpreter") and "device_id" not in raw and "time (ns)" in raw:
+        rows = raw["time (ns)"][0]
+        timed = rows[np.asarray(raw["time (ns)"][1], dtype=np.float64) > 0]
+        kind[timed], missing[timed] = "CPU", False
+        return _text_column(kind), pd.arrays.IntegerArray(number, missing)
+    rows, values = raw.pop("device_id", (np.empty(0, dtype=np.int64), []))
+    codes, distinct = pd.factorize(objects_of(values))
+    try:
+        number[rows] = np.array([int(value) for value in distinct], dtype=np.int64)[codes]
+    except (TypeError, ValueError):
+        raise ProfileFormatError(
+            f'{source}: a frame\'s device_id is no integer; expected one such as "0"'
+        ) from None
+    missing[rows] = False
+    rows, values = raw.pop("device_type", (np.empty(0, dtype=np.int64), []))
+    kind[rows] = values
+    return _text_column(kind), pd.arrays.IntegerArray(number, missing)
+
+
+def _device_table(table: DeviceTable, frames: pd.DataFrame) -> tuple[Device, ...]:
+    """Devices that the document lists, and any that a kernel names without an entry there."""
+    devices = {}
+    for kind, entries in table.items():
+        for number, entry in entries.items():
+            key = (kind, int(number))
+            devices[key] = Device(
+                *key,
+                arch=entry.arch,
+                num_sms=entry.num_sms,
+                clock_rate_khz=entry.clock_rate,
+                memory_clock_rate_khz=entry.memory_clock_rate,
+                bus_width=entry.bus_width,
+            )
+    used = frames[["device_type", "device_id"]].dropna().drop_duplicates()
+    for kind, number in used.itertuples(index=False):
+        devices.setdefault((kind, int(number)), Device(kind, int(number)))
+    return tuple(devices[key] for key in sorted(devices))
+
+
+def _check_times(frames: pd.DataFrame, source: str) -> None:
+    for column in ("time_ns", "count"):
+        if column not in frames:
+            continue
+        negative = np.flatnonzero((frames[column] < 0).fillna(False).to_numpy(dtype=bool))
+        if len(negative):
+            row = int(negative[0])
+            raise ProfileFormatError(
+                f"{source}: frame {_path(frames, row)} has {column} {frames[column].iloc[row]}; "
+                "expected 0 or more"
+            )
+
+
+def _path(frames: pd.DataFrame, row: int) -> str:
+    names = []
+    while row >= 0:
+        names.append(str(frames["name"].iloc[row]))
+        row = int(frames["parent_id"].iloc[row])
+    return " > ".join(reversed(names))
+
+
+def _check_version(extra: Mapping[str, Any], source: str) -> None:
+    version = extra.get("version", DOCUMENT_VERSION)
+    if version != DOCUMENT_VERSION:
+        raise ProfileFormatError(
+            f"{source}: written by a protonlab with document version {version!r}; this one reads "
+            f"{DOCUMENT_VERSION}. Update protonlab."
+        )
+
+
+def _restore(frames: pd.DataFrame, extra: Mapping[str, Any], source: str) -> None:
+    """Put back the columns that a saved profile carries beside Proton's own."""
+    for name, coded in extra.get("frames", {}).items():
+        if name not in EXTRA_COLUMNS:
+            continue
+        try:
+            text = objects_of([*coded["names"], None])[np.asarray(coded["codes"], dtype=int)]
+            known = {"kind": KINDS, "hook": HOOK_STATES}.get(name, coded["names"])
+            frames[name] = pd.Categorical(text, pd.Index(list(known), dtype=object))
+        except (KeyError, TypeError, ValueError, IndexError):
+            raise ProfileFormatError(
+                f"{source}: protonlab.frames.{name} does not fit the tree's {len(frames)} frames"
+            ) from None
+
+
+def _convert(value: Any, kind: type[ProfileInfo], source: str) -> ProfileInfo:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ProfileFormatError(f"{source}: protonlab.info: {error}") from None
+
+
+def _text_column(values: npt.NDArray[np.object_]) -> pd.Categorical:
+    codes, distinct = pd.factorize(values)
+    return categorical(codes, distinct.tolist())
+
+
+def _below_shell(frames: pd.DataFrame, cells: Mapping[str, int], end: IntArray) -> BoolArray:
+    """Frames to keep when the notebook shell's own are cut: all but those above the first cell."""
+    prefixes = tuple(f"{file}:" for file in cells)
+    names = frames["name"]
+    in_cell = names.isin([n for n in names.cat.categories if n.startswith(prefixes)]).to_numpy()
+    python = (frames["kind"] == "python").to_numpy()
+    inside = np.zeros(len(frames), dtype=np.bool_)
+    starts = np.flatnonzero(in_cell)
+    for row in starts:
+        inside[row : end[row]] = True
+    keep: BoolArray = ~(python & ancestors(in_cell, end) & ~inside)
+    return keep

@@ -1,0 +1,19 @@
+"""Ground floor: profiles as tables, the metric grammar, filters, devices."""
+
+from protonlab.model.devices import Device
+from protonlab.model.filters import KernelFilter
+from protonlab.model.frames import MetricColumn
+from protonlab.model.info import ProfileInfo
+from protonlab.model.metrics import Metric
+from protonlab.model.profile import Profile
+from protonlab.model.units import format_quantity
+
+__all__ = [
+    "Device",
+    "KernelFilter",
+    "Metric",
+    "MetricColumn",
+    "Profile",
+    "ProfileInfo",
+    "format_quantity",
+]

@@ -1,0 +1,117 @@
+"""Writing a profile as Proton's own JSON document, row by row, whatever its depth."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from protonlab.model.devices import Device
+from protonlab.model.frames import MetricColumn
+
+DOCUMENT_VERSION = 1
+# Columns of the frame table that Proton's format has no place for.
+EXTRA_COLUMNS = ("kind", "kernel", "label", "hook")
+
+
+def write_document(
+    frames: pd.DataFrame,
+    columns: Sequence[MetricColumn],
+    devices: Sequence[Device],
+    info: Any,
+    path: Path,
+) -> None:
+    """Write atomically: the target is replaced only when the whole document is on disk."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.writelines(document(frames, columns, devices, info))
+        # mkstemp gives 0600; a profile gets the permissions of any new file.
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(temporary).chmod(0o666 & ~umask)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def document(
+    frames: pd.DataFrame, columns: Sequence[MetricColumn], devices: Sequence[Device], info: Any
+) -> Iterator[str]:
+    """Pieces of the document: a list of the root frame and the device table."""
+    extra = {
+        "version": DOCUMENT_VERSION,
+        "info": dataclasses.asdict(info),
+        "frames": {name: _coded(frames[name]) for name in EXTRA_COLUMNS},
+        "columns": [dataclasses.asdict(column) for column in columns],
+    }
+    depths = frames["depth"].to_numpy().tolist()
+    names = frames["name"].astype(object).tolist()
+    open_frames = 0
+    yield "["
+    for row, (depth, name, metrics) in enumerate(
+        zip(depths, names, _metrics(frames, columns), strict=True)
+    ):
+        if open_frames > depth:
+            yield "]}" * (open_frames - depth) + ","
+        root = f'"protonlab":{_json(extra)},' if row == 0 else ""
+        yield (
+            f'{{{root}"frame":{{"name":{_json(name)},"type":"function"}},'
+            f'"metrics":{_json(metrics)},"children":['
+        )
+        open_frames = depth + 1
+    yield "]}" * open_frames
+    yield "," + _json(_device_table(devices)) + "]\n"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _coded(column: pd.Series) -> dict[str, list[Any]]:
+    """Turn a categorical column into names and codes, -1 where missing."""
+    used = column.cat.remove_unused_categories()
+    return {
+        "names": used.cat.categories.tolist(),
+        "codes": used.cat.codes.tolist(),
+    }
+
+
+def _metrics(
+    frames: pd.DataFrame, columns: Sequence[MetricColumn]
+) -> Iterator[dict[str, int | float | str | list[float]]]:
+    """Metrics of each row under Proton's names; missing ones are left out."""
+    raw: list[tuple[str, list[Any]]] = [
+        ("device_id", frames["device_id"].astype("string").astype(object).tolist()),
+        ("device_type", frames["device_type"].astype(object).tolist()),
+        *((column.raw, frames[column.column].astype(object).tolist()) for column in columns),
+    ]
+    for row in range(len(frames)):
+        yield {name: value for name, values in raw if not _missing(value := values[row])}
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value))
+
+
+def _device_table(devices: Sequence[Device]) -> dict[str, dict[str, dict[str, Any]]]:
+    table: dict[str, dict[str, dict[str, Any]]] = {}
+    for device in devices:
+        entry = {
+            "arch": device.arch,
+            "bus_width": device.bus_width,
+            "clock_rate": device.clock_rate_khz,
+            "memory_clock_rate": device.memory_clock_rate_khz,
+            "num_sms": device.num_sms,
+        }
+        known = {name: value for name, value in entry.items() if value is not None}
+        table.setdefault(device.device_type, {})[str(device.device_id)] = known
+    return table

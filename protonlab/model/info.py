@@ -1,0 +1,47 @@
+"""How a profile came to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class ProfileInfo:
+    """How a profile came to be; empty fields are not known (a file that Proton wrote itself).
+
+    Parameters
+    ----------
+    name
+        Name of the session.
+    backend
+        Proton's backend (``"cupti"``), or ``"interpreter, CPU"``.
+    context
+        ``"shadow"`` or ``"python"``.
+    versions
+        Package -> version.
+    gpu
+        Name of the GPU.
+    when
+        Start of the session, ISO 8601 with time zone.
+    include, exclude
+        The launch hook's filter.
+    launches
+        Compiled kernel name -> (launches seen by the hook, launches kept).
+    cells
+        File name -> number of the notebook cell compiled under it, for ``context="python"``.
+    notes
+        Sentences that a reader of the numbers should know.
+    """
+
+    name: str = ""
+    backend: str = ""
+    context: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    gpu: str = ""
+    when: str = ""
+    include: str | None = None
+    exclude: str | None = None
+    launches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    cells: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

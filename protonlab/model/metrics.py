@@ -1,0 +1,265 @@
+"""The metric grammar: proton-viewer's names, extended to any metric that a kernel records.
+
+============================ =============================================================
+name                         meaning
+============================ =============================================================
+``time/us``, ``cpu_time/ms`` a time in s, ms, us or ns
+``avg_time/us``              time per launch
+``gbyte/s``, ``tflop16/s``   a rate: bytes or flops by inclusive time, with k, m, g, t
+``n_tokens``, ``count``      a recorded metric as it is
+``n_tokens/s``               any recorded metric by inclusive time
+``bytes/n_tokens``           any recorded metric by any other
+``time/%``                   share of the profile's total; ``time/%parent`` of the parent's
+``util``                     achieved share of the peak, by the nearer of two bounds
+``util_bound``               that bound: ``bytes`` or ``flops``
+============================ =============================================================
+
+A rate is a ratio of inclusive sums, never a mean of rates. Times and counts are measured; bytes,
+flops and a kernel's own metrics are modelled: they come from its launch metadata.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from protonlab.errors import MetricError
+from protonlab.model.devices import IDEAL_BYTES, IDEAL_FLOPS
+from protonlab.model.frames import FloatArray, IntArray, MetricColumn
+from protonlab.model.units import format_quantity
+
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+_RATE = re.compile(r"([kmgt]?)(byte|flop(?:8|16|32|64)?)")
+_FLOPS = re.compile(r"flops(8|16|32|64)?")
+Form = Literal["value", "ratio", "share", "share_of_parent", "util", "util_bound"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric that can be computed from the columns of a profile.
+
+    Parameters
+    ----------
+    name
+        As asked for, in the grammar.
+    unit
+        Base unit: ``"s"``, ``"B/s"``, ``"FLOP/s"``, ``"%"``, ``"n_tokens/s"`` or empty.
+    form
+        How it is computed.
+    sources
+        Columns it needs: numerator, then denominator.
+    scale
+        Value in the base unit by value in the name's unit: 1e-6 for ``time/us``.
+    factor
+        Value in the name's unit by the ratio of the columns.
+    additive
+        Whether values of frames may be summed, as the width of a flame graph needs.
+    measured
+        True for time and count; false for what launch metadata models.
+    """
+
+    name: str
+    unit: str
+    form: Form
+    sources: tuple[str, ...]
+    scale: float = 1.0
+    factor: float = 1.0
+    additive: bool = False
+    measured: bool = False
+
+    @classmethod
+    def parse(cls, name: str, columns: Sequence[MetricColumn]) -> Metric:
+        """Read a metric name against the columns that a profile has.
+
+        Raises
+        ------
+        MetricError
+            If the grammar does not know `name` or the profile lacks a column that it needs.
+        """
+        found = _Grammar(columns).parse(name)
+        if found is None:
+            raise MetricError(unknown_metric(name, columns))
+        return found
+
+    def values(self, sums: pd.DataFrame, parent: IntArray | None = None) -> FloatArray:
+        """Compute the metric for each row of a table of sums.
+
+        Parameters
+        ----------
+        sums
+            Inclusive or exclusive sums of the columns, shape (n, columns); the totals for shares
+            stand in ``sums.attrs["total"]``.
+        parent
+            Row of the parent of each row, for ``/%parent``.
+        """
+        arrays = [
+            sums[source].to_numpy(dtype=np.float64, na_value=np.nan) for source in self.sources
+        ]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.form == "value":
+                result = arrays[0] * self.factor
+            elif self.form == "ratio":
+                result = arrays[0] / arrays[1] * self.factor
+                result[arrays[1] == 0] = np.nan
+            elif self.form == "share":
+                result = arrays[0] / sums.attrs["total"][self.sources[0]] * 100
+            elif self.form == "share_of_parent":
+                above = arrays[0][parent] if parent is not None else np.full(len(sums), np.nan)
+                result = arrays[0] / above * 100
+            else:
+                ideal = np.fmax(arrays[1], arrays[2])
+                result = ideal / arrays[0]
+                result[arrays[0] == 0] = np.nan
+        result[~np.isfinite(result)] = np.nan
+        return result
+
+    def bounds(self, sums: pd.DataFrame) -> pd.Series:
+        """Name of the bound behind ``util`` for each row; missing where util is."""
+        flops = sums[IDEAL_FLOPS].to_numpy(dtype=np.float64, na_value=np.nan)
+        nbytes = sums[IDEAL_BYTES].to_numpy(dtype=np.float64, na_value=np.nan)
+        by_flops = np.isnan(nbytes) | (flops > nbytes)
+        bound = pd.Series(np.where(by_flops, "flops", "bytes"), index=sums.index, dtype=object)
+        return bound.where(~(np.isnan(flops) & np.isnan(nbytes)))
+
+    def format(self, value: float) -> str:
+        """Write one value for a person: ``12.3 µs``, ``2.65 TB/s``."""
+        return format_quantity(value * self.scale, self.unit)
+
+
+class _Grammar:
+    """The grammar, against one profile's columns."""
+
+    def __init__(self, columns: Sequence[MetricColumn]) -> None:
+        self.exact = {column.column.lower(): column for column in columns}
+        self.stems = {column.stem.lower(): column for column in columns} | self.exact
+        self.time = self.exact.get("time_ns")
+
+    def parse(self, name: str) -> Metric | None:
+        wanted = name.strip().lower()
+        if wanted in self.exact or "/" not in wanted:
+            return self._plain(name, wanted)
+        left, right = wanted.rsplit("/", 1)
+        if right in ("%", "%parent"):
+            column = self.stems.get(left)
+            if column is None or not column.additive:
+                return None
+            form: Form = "share" if right == "%" else "share_of_parent"
+            return Metric(name, "%", form, (column.column,), measured=_measured(column))
+        if right in _SECONDS:
+            return self._time(name, left, right) or (
+                self._rate(name, left) if right == "s" else None
+            )
+        above, below = self.stems.get(left), self.stems.get(right)
+        if above is None or below is None or not (above.additive and below.additive):
+            return None
+        return Metric(
+            name,
+            f"{_unit(above)}/{_unit(below)}",
+            "ratio",
+            (above.column, below.column),
+            scale=_to_base(above) / _to_base(below),
+            measured=_measured(above) and _measured(below),
+        )
+
+    def _plain(self, name: str, wanted: str) -> Metric | None:
+        column = self.stems.get(wanted)
+        if column is not None:
+            return Metric(
+                name,
+                _unit(column) if column.unit or column.column == "bytes" else "",
+                "value",
+                (column.column,),
+                scale=_to_base(column),
+                additive=column.additive,
+                measured=_measured(column),
+            )
+        if wanted in ("util", "util_bound") and self.time is not None:
+            form: Form = "util" if wanted == "util" else "util_bound"
+            sources = (self.time.column, IDEAL_FLOPS, IDEAL_BYTES)
+            return Metric(name, "%", form, sources, scale=100.0)
+        return None
+
+    def _time(self, name: str, left: str, unit: str) -> Metric | None:
+        """``time/us``, ``avg_time/us`` and the same for ``cpu_time``."""
+        stem = left.removeprefix("avg_")
+        column = self.stems.get(stem)
+        if column is None or column.unit not in _SECONDS:
+            return None
+        factor = _SECONDS[column.unit] / _SECONDS[unit]
+        if stem == left:
+            return Metric(
+                name, "s", "value", (column.column,), _SECONDS[unit], factor, column.additive, True
+            )
+        if "count" not in self.exact:
+            return None
+        return Metric(
+            name, "s", "ratio", (column.column, "count"), _SECONDS[unit], factor, measured=True
+        )
+
+    def _rate(self, name: str, left: str) -> Metric | None:
+        """``n_tokens/s``, ``gbyte/s``, ``tflop16/s``: a column by inclusive time."""
+        if self.time is None:
+            return None
+        column, prefix = self.stems.get(left), ""
+        if column is None:
+            match = _RATE.fullmatch(left)
+            if match is None:
+                return None
+            prefix, stem = match.groups()
+            column = self.exact.get("bytes" if stem == "byte" else stem.replace("flop", "flops"))
+        if column is None or not column.additive:
+            return None
+        factor = 1.0 / (_SECONDS[self.time.unit] * _PREFIXES[prefix])
+        sources = (column.column, self.time.column)
+        return Metric(name, f"{_unit(column)}/s", "ratio", sources, _PREFIXES[prefix], factor)
+
+
+def available_metrics(columns: Sequence[MetricColumn]) -> list[str]:
+    """Metrics worth showing for these columns: time first, then rates of what was recorded."""
+    grammar = _Grammar(columns)
+    names = ["time/us", "time/%", "count", "avg_time/us"]
+    for column in columns:
+        if column.column == "bytes":
+            names.append("gbyte/s")
+        elif _FLOPS.fullmatch(column.column):
+            names.append(f"t{column.column.replace('flops', 'flop')}/s")
+        elif column.additive and column.column not in ("time_ns", "count"):
+            names.append(f"{column.stem}/s" if not column.unit else f"{column.stem}/{column.unit}")
+    return [name for name in names if grammar.parse(name) is not None]
+
+
+def unknown_metric(name: str, columns: Sequence[MetricColumn]) -> str:
+    """Say what is wrong with a metric name and which names would do."""
+    known = available_metrics(columns)
+    plain = [column.stem for column in columns]
+    close = difflib.get_close_matches(name, [*known, *plain], n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return (
+        f"{name!r} is not a metric of this profile.{hint}\n"
+        f"It recorded: {', '.join(plain) or 'nothing'}. Use {', '.join(known) or 'nothing'}, "
+        "a recorded metric, one by another (bytes/n_tokens), by time (n_tokens/s), "
+        "as a share (time/%, time/%parent), or util."
+    )
+
+
+def _measured(column: MetricColumn) -> bool:
+    return column.stem in ("time", "cpu_time", "count")
+
+
+def _to_base(column: MetricColumn) -> float:
+    return _SECONDS.get(column.unit, 1.0)
+
+
+def _unit(column: MetricColumn) -> str:
+    if column.unit in _SECONDS:
+        return "s"
+    if column.column == "bytes":
+        return "B"
+    return "FLOP" if _FLOPS.fullmatch(column.column) else column.unit or column.stem

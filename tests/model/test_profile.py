@@ -1,0 +1,150 @@
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from builders import SMALL, document, frame, kernel
+
+import protonlab
+from protonlab.errors import ProtonLabError
+from protonlab.model import KernelFilter, Profile, ProfileInfo
+
+
+@pytest.fixture
+def small() -> Profile:
+    return protonlab.load(SMALL)
+
+
+def names(profile: Profile) -> list[str]:
+    return [str(name) for name in profile.frames["name"]]
+
+
+def test_kernels_are_summed_over_the_tree_slowest_first() -> None:
+    profile = protonlab.load(
+        document(
+            frame("a", kernel("k", 10, 2, bytes=1)),
+            frame("b", kernel("k", 30, 3, bytes=4), kernel("slow", 100)),
+        )
+    )
+    kernels = profile.kernels
+    assert kernels["name"].tolist() == ["slow", "k"]
+    assert kernels["time_ns"].tolist() == [100, 40]
+    assert kernels["count"].tolist() == [1, 5]
+    assert kernels["bytes"].isna().tolist() == [True, False]
+    assert kernels.loc[1, "bytes"] == 5
+    table = profile.to_dataframe(["time/ns", "gbyte/s", "time/%"], by="kernel")
+    assert table["gbyte/s"].iloc[1] == 5 / 40  # summed bytes by summed time
+    assert table["time/%"].tolist() == pytest.approx([100 * 100 / 140, 100 * 40 / 140])
+
+
+def test_a_kernel_on_two_devices_is_one_row() -> None:
+    profile = protonlab.load(document(kernel("k", 10), kernel("k", 20, device_id="1")))
+    assert profile.kernels[["devices", "time_ns"]].values.tolist() == [[2, 30]]
+    assert [device.device_id for device in profile.devices] == [0, 1]
+
+
+def test_include_keeps_the_path_and_is_anchored(small: Profile) -> None:
+    assert names(small.filter(include="matmul")) == ["ROOT", "mlp", "matmul [m=8]"]
+    assert names(small.filter(include="atmul")) == ["ROOT"]
+
+
+def test_exclude_wins_over_include(small: Profile) -> None:
+    kept = small.filter(include=".*", exclude="att|plain")
+    assert names(kept) == ["ROOT", "mlp", "matmul [m=8]"]
+    assert kept.inclusive["time_ns"].iloc[0] == 500
+
+
+def test_subtree_keeps_all_below_a_match(small: Profile) -> None:
+    mlp = small.subtree("mlp")
+    assert names(mlp) == ["ROOT", "mlp", "matmul [m=8]", "plain"]
+    assert mlp.inclusive["time_ns"].iloc[0] == 600
+
+
+def test_subtree_without_a_match_lists_the_frames(small: Profile) -> None:
+    with pytest.raises(ProtonLabError, match=r"no frame matches 'nothing'(.|\n)*mlp"):
+        small.subtree("nothing")
+
+
+@pytest.mark.parametrize("option", ["include", "exclude"])
+def test_an_invalid_regex_shows_where(option: str) -> None:
+    with pytest.raises(ProtonLabError) as caught:
+        KernelFilter(**{option: "_p_(matmul"})
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith(f"{option} is not a regular expression")
+    assert lines[2].index("^") - 4 == "_p_(matmul".index("(")
+
+
+@pytest.mark.parametrize("pattern", [b"k", 3])
+def test_a_pattern_must_be_text(pattern: object) -> None:
+    with pytest.raises(ProtonLabError, match="give the regular expression as a string"):
+        KernelFilter(include=pattern)  # type: ignore[arg-type]
+
+
+def test_a_hook_fills_kernel_and_drops_what_it_rejected(small: Profile) -> None:
+    profile = small.with_hook(
+        {"matmul [m=8]": "matmul", "attention [t=4]": "attention"}, {"matmul"}, {"plain"}
+    )
+    table = profile.kernels.set_index("name")
+    assert table["kernel"].to_dict() == {
+        "matmul [m=8]": "matmul", "plain": "plain", "attention [t=4]": "attention",
+    }  # fmt: skip
+    rejected = small.with_hook(
+        {"matmul [m=8]": "matmul", "attention [t=4]": "attention"}, {"matmul"}, {"attention"}
+    ).kernels.set_index("name")
+    assert rejected["hook"].to_dict() == {
+        "matmul [m=8]": "kept", "plain": "unseen", "attention [t=4]": "filtered",
+    }  # fmt: skip
+    assert pd.isna(rejected.loc["attention [t=4]", "bytes"])
+    assert rejected.loc["attention [t=4]", "time_ns"] == 400
+
+
+def test_filters_match_the_compiled_name_where_it_is_known(small: Profile) -> None:
+    profile = small.with_hook({"matmul [m=8]": "_p_matmul"}, {"_p_matmul"}, set())
+    assert names(profile.filter(include="_p_")) == ["ROOT", "mlp", "matmul [m=8]"]
+
+
+def test_save_then_load_is_lossless(profile_path: str, tmp_path: Path) -> None:
+    profile = protonlab.load(profile_path)
+    profile.save(tmp_path / "again.hatchet")
+    assert_same(protonlab.load(tmp_path / "again.hatchet"), profile)
+
+
+def test_what_proton_has_no_place_for_is_saved_too(small: Profile, tmp_path: Path) -> None:
+    info = ProfileInfo(
+        name="run1",
+        backend="cupti",
+        versions={"triton": "3.9.0"},
+        when="2026-11-29T12:00:00+00:00",
+        include="matmul",
+        launches={"matmul": (5, 5), "plain": (2, 0)},
+        notes=("one note",),
+    )
+    profile = Profile(small.frames, small.columns, small.devices, info)
+    profile = profile.with_hook({"matmul [m=8]": "matmul"}, {"matmul"}, {"plain"})
+    profile.save(tmp_path / "run.hatchet")
+    assert_same(protonlab.load(tmp_path / "run.hatchet"), profile)
+
+
+def test_a_failed_save_leaves_the_old_file(small: Profile, tmp_path: Path) -> None:
+    target = tmp_path / "run.hatchet"
+    target.write_text("old")
+    broken = Profile(small.frames.drop(columns="bytes"), small.columns)
+    with pytest.raises(KeyError):
+        broken.save(target)
+    assert target.read_text() == "old"
+    assert [*tmp_path.iterdir()] == [target]
+
+
+def test_a_missing_folder_is_named(small: Profile, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        small.save(tmp_path / "nowhere" / "run.hatchet")
+
+
+def test_repr_is_one_short_line(small: Profile) -> None:
+    assert repr(small) == "<Profile: 3 kernels, 8 launches, CUDA 0 (sm_90, 132 SMs)>"
+
+
+def assert_same(one: Profile, other: Profile) -> None:
+    pd.testing.assert_frame_equal(one.frames, other.frames, check_categorical=False)
+    assert one.columns == other.columns
+    assert one.devices == other.devices
+    assert one.info == other.info
