@@ -15,7 +15,6 @@ from protonlab.model.devices import Device, ideal_times
 from protonlab.model.document import write_document
 from protonlab.model.filters import KernelFilter, compile_pattern
 from protonlab.model.frames import (
-    HOOK_STATES,
     OVERHEAD_KINDS,
     BoolArray,
     IntArray,
@@ -27,6 +26,7 @@ from protonlab.model.frames import (
     subtree_ends,
 )
 from protonlab.model.info import ProfileInfo
+from protonlab.model.kernels import KERNEL_TEXT, hooked, kernel_columns, kernel_sums
 from protonlab.model.metrics import Metric, available_metrics
 
 
@@ -107,7 +107,7 @@ class Profile:
         wanted = [self.metric(name) for name in self._names(metrics)]
         table = self._kernel_sums if by == "kernel" else self._sums(inclusive=inclusive)
         parent = self.frames["parent_id"].to_numpy() if by == "frame" else None
-        text = ["name", "label", "kernel", "hook"] if by == "kernel" else list(_TEXT)
+        text = list(KERNEL_TEXT if by == "kernel" else _FRAME_TEXT)
         source = self.kernels if by == "kernel" else self.frames
         result = source[text].astype(
             {name: object for name in text if isinstance(source[name].dtype, pd.CategoricalDtype)}
@@ -199,32 +199,14 @@ class Profile:
 
     @cached_property
     def _kernel_columns(self) -> list[MetricColumn]:
-        """Count, time, and the additive columns that a kernel has a value in, not scopes alone."""
-        recorded = self.frames.loc[self.frames["kind"] == "kernel"].notna().any()
-        always = ("count", "time_ns")
-        return [
-            each
-            for each in self.columns
-            if each.column in always or (each.additive and recorded[each.column])
-        ]
+        return kernel_columns(self.frames, self.columns)
 
     @cached_property
     def _kernel_sums(self) -> pd.DataFrame:
-        rows = self.frames["kind"] == "kernel"
-        additive = [column.column for column in self._kernel_columns]
-        table = self.frames.loc[rows, [*additive, "device_type", "device_id"]].join(self._ideal)
-        sums = [*additive, *self._ideal.columns]
-        text = {name: self.frames.loc[rows, name].astype(object) for name in _KERNEL_TEXT}
-        keyed = table.assign(**text)
-        keyed["_device"] = keyed["device_type"].astype(object) + keyed["device_id"].astype(str)
-        groups = keyed.groupby(list(_KERNEL_TEXT), sort=False, dropna=False, observed=True)
-        result = groups[sums].sum(min_count=1)
-        result.insert(0, "devices", groups["_device"].nunique())
-        result = result.reset_index()
-        result = result.sort_values("time_ns", ascending=False, kind="stable")
-        result = result.reset_index(drop=True)
-        result.attrs["total"] = self._total
-        return result
+        metrics = [column.column for column in self._kernel_columns]
+        table = kernel_sums(self.frames.join(self._ideal), [*metrics, *self._ideal.columns])
+        table.attrs["total"] = self._total
+        return table
 
     def filter(self, *, include: str | None = None, exclude: str | None = None) -> Profile:
         """Keep the kernels that match, with the path to them.
@@ -299,31 +281,7 @@ class Profile:
         kept, filtered
             Compiled names that the hook kept and rejected.
         """
-        names = self.frames["name"].cat.categories
-        compiled = {
-            name: kernel_of.get(name, name if name in kept or name in filtered else None)
-            for name in names
-        }
-
-        def state(name: str) -> str:
-            kernel = compiled[name]
-            if kernel in kept:
-                return "kept"
-            return "filtered" if kernel in filtered else "unseen"
-
-        is_kernel = self.frames["kind"] == "kernel"
-        column = self.frames["name"].astype(object)
-        hook = column.map({name: state(name) for name in names}).where(is_kernel)
-        kernel = column.map(compiled).where(is_kernel)
-        frames = self.frames.assign(
-            kernel=pd.Categorical(kernel),
-            hook=pd.Categorical(hook, categories=list(HOOK_STATES)),
-        )
-        rejected = (hook == "filtered").to_numpy()
-        for metric in self.columns:
-            if metric.column not in ("count", "time_ns") and rejected.any():
-                frames[metric.column] = frames[metric.column].mask(rejected)
-        return replace(self, frames=frames)
+        return replace(self, frames=hooked(self.frames, self.columns, kernel_of, kept, filtered))
 
     def save(self, path: str | Path) -> None:
         """Write the profile as Proton's own JSON; `protonlab.load` gives back an equal profile.
@@ -334,5 +292,4 @@ class Profile:
         write_document(self.frames, self.columns, self.devices, self.info, Path(path))
 
 
-_TEXT = ("parent_id", "depth", "name", "label", "kind")
-_KERNEL_TEXT = ("name", "label", "kernel", "hook")
+_FRAME_TEXT = ("parent_id", "depth", "name", "label", "kind")

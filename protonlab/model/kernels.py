@@ -1,0 +1,73 @@
+"""Kernels of a frame table: one row each, and what a launch hook knows about them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import pandas as pd
+
+from protonlab.model.frames import HOOK_STATES, MetricColumn
+
+# What makes two frames the same kernel.
+KERNEL_TEXT = ("name", "label", "kernel", "hook")
+_MEASURED = ("count", "time_ns")
+
+
+def kernel_columns(frames: pd.DataFrame, columns: Sequence[MetricColumn]) -> list[MetricColumn]:
+    """Count, time, and the additive columns that a kernel has a value in, not scopes alone."""
+    recorded = frames.loc[frames["kind"] == "kernel"].notna().any()
+    return [
+        each
+        for each in columns
+        if each.column in _MEASURED or (each.additive and recorded[each.column])
+    ]
+
+
+def kernel_sums(frames: pd.DataFrame, sums: Sequence[str]) -> pd.DataFrame:
+    """Sum columns over the frames of each kernel, slowest first, with the devices that ran it."""
+    table = frames.loc[frames["kind"] == "kernel"]
+    table = table.astype({name: object for name in (*KERNEL_TEXT, "device_type")})
+    device = table["device_type"] + table["device_id"].astype(str)
+    groups = table.assign(device=device).groupby(list(KERNEL_TEXT), sort=False, dropna=False)
+    result = groups[list(sums)].sum(min_count=1)
+    result.insert(0, "devices", groups["device"].nunique())
+    return (
+        result.reset_index()
+        .sort_values("time_ns", ascending=False, kind="stable")
+        .reset_index(drop=True)
+    )
+
+
+def hooked(
+    frames: pd.DataFrame,
+    columns: Sequence[MetricColumn],
+    kernel_of: Mapping[str, str],
+    kept: Collection[str],
+    filtered: Collection[str],
+) -> pd.DataFrame:
+    """Fill the columns ``kernel`` and ``hook``, and drop the metrics of rejected kernels.
+
+    The parameters are those of `Profile.with_hook`.
+    """
+    names = frames["name"].cat.categories
+    compiled = {
+        name: kernel_of.get(name, name if name in kept or name in filtered else None)
+        for name in names
+    }
+    state = {
+        name: "kept" if kernel in kept else "filtered" if kernel in filtered else "unseen"
+        for name, kernel in compiled.items()
+    }
+    is_kernel = frames["kind"] == "kernel"
+    column = frames["name"].astype(object)
+    hook = column.map(state).where(is_kernel)
+    result = frames.assign(
+        kernel=pd.Categorical(column.map(compiled).where(is_kernel)),
+        hook=pd.Categorical(hook, categories=list(HOOK_STATES)),
+    )
+    rejected = (hook == "filtered").to_numpy()
+    if rejected.any():
+        for metric in columns:
+            if metric.column not in _MEASURED:
+                result[metric.column] = result[metric.column].mask(rejected)
+    return result
