@@ -113,6 +113,7 @@ def run_notebook(
         # Searched nowhere, python3 is this Python; a kernel spec of that name elsewhere on this
         # machine may be one without protonlab.
         config=Config({"KernelSpecManager": {"kernel_dirs": []}}),
+        extra_arguments=["--log-level=ERROR"],  # the kernel writes its log to our terminal
         timeout=timeout,
         resources={"metadata": {"path": str(folder.resolve())}},
         on_cell_start=lambda cell, cell_index: on_cell(cell_index) if on_cell else None,

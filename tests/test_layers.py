@@ -36,7 +36,8 @@ ROOMS = {
     "magic": Room("errors model formats capture views display option_line", "IPython"),
     "page": Room("errors formats views", "jinja2 markdown_it markupsafe nbformat nh3 pygments"),
     "report": Room("errors formats page", "nbclient nbformat traitlets"),
-    "cli": Room("errors model formats capture views report recorded", "click nbformat rich"),
+    "demo": Room("errors model formats report", "nbformat"),
+    "cli": Room("errors demo views", "click rich"),
 }
 
 # Triton's changes from version to version end in these two files.

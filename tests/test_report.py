@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+from cells import HOSTILE, code, display_data, hostile_cells
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 import protonlab
@@ -22,11 +22,6 @@ PIXEL = (
 )
 
 
-def display_data(**data: str) -> Any:
-    """An output; ``text_html`` stands for ``text/html``."""
-    return new_output("display_data", {kind.replace("_", "/", 1): v for kind, v in data.items()})
-
-
 def write(path: Path, *cells: Any) -> Path:
     nbformat.write(new_notebook(cells=list(cells)), path)
     return path
@@ -35,10 +30,6 @@ def write(path: Path, *cells: Any) -> Path:
 def export(path: Path, *cells: Any) -> str:
     """The page of a notebook made of these cells."""
     return protonlab.export_report(write(path / "a.ipynb", *cells)).read_text()
-
-
-def code(*outputs: Any) -> Any:
-    return new_code_cell("1", outputs=list(outputs))
 
 
 # ---- what it shows
@@ -91,32 +82,6 @@ def test_plotly_is_in_the_page_once(tmp_path: Path) -> None:
 
 
 # ---- what it refuses
-
-HOSTILE = [
-    "<script>pwned = 1</script>seen",
-    "<img src=x onerror='pwned = 1'>seen",
-    "<img src='https://elsewhere.invalid/p.png'>seen",
-    "<svg onload='pwned = 1'><text>seen</text></svg>",
-    "<iframe srcdoc='<script>parent.pwned = 1</script>'></iframe>seen",
-    "<a href='javascript:pwned = 1'>seen</a>",
-    "<style>@import 'https://elsewhere.invalid/x.css';</style>seen",
-    "<table class='protonlab-table'><thead><tr><th style='background:url(https://elsewhere.invalid)'>"
-    "<script>pwned = 1</script>seen</thead><tbody><tr><td onclick='pwned = 1'>1</table>",
-    "<form action='https://elsewhere.invalid'><button>seen</button></form>",
-    "</pre></section></main><script>pwned = 1</script>seen",
-]
-
-
-def hostile_cells() -> list[Any]:
-    return [
-        *(code(display_data(text_html=html)) for html in HOSTILE),
-        *(code(new_output("stream", text=html)) for html in HOSTILE),
-        *(code(display_data(text_markdown=html)) for html in HOSTILE),
-        *(new_markdown_cell(html) for html in HOSTILE),
-        code(new_output("error", ename=HOSTILE[0], evalue=HOSTILE[1], traceback=[])),
-        code(display_data(**{"image/svg+xml": "<svg onload='pwned = 1'/>"})),
-        new_code_cell(HOSTILE[0]),
-    ]
 
 
 def test_nothing_hostile_is_left(tmp_path: Path) -> None:
@@ -222,60 +187,3 @@ def test_kernel_that_dies_is_said_so(tmp_path: Path) -> None:
     notebook = write(tmp_path / "a.ipynb", new_code_cell("import os\nos._exit(1)"))
     with pytest.raises(protonlab.ProtonLabError, match="the kernel died"):
         protonlab.export_report(notebook, execute=True)
-
-
-# ---- in a browser
-
-
-@pytest.fixture(scope="module")
-def browser(browser_path: str) -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=browser_path, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(params=["light", "dark"])
-def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A page without a network that fails its test when it complains or asks for anything."""
-    context = browser.new_context(color_scheme=request.param, offline=True)
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
-    page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-    page.on(
-        "request",
-        lambda asked: (
-            asked.url.startswith(("file:", "data:", "blob:")) or complaints.append(asked.url)
-        ),
-    )
-    yield page
-    context.close()
-    assert complaints == []
-
-
-@pytest.mark.browser
-def test_page_opens_offline_with_its_figures_alive(tmp_path: Path, page: Any) -> None:
-    sweep = recorded.moe_sweep()
-    figures = [protonlab.flame(sweep), protonlab.bars(sweep), protonlab.table(sweep)]
-    export(tmp_path, *(code(new_output("display_data", f._repr_mimebundle_())) for f in figures))
-    page.goto((tmp_path / "a.html").as_uri())
-    page.wait_for_function("document.querySelectorAll('.protonlab-figure .main-svg').length >= 2")
-    first = page.locator(".protonlab-table tbody tr td:first-child").first
-    slowest = first.text_content()
-    page.locator(".protonlab-table th button").nth(1).click()
-    page.locator(".protonlab-table th button").nth(1).click()
-    assert first.text_content() != slowest
-
-
-@pytest.mark.browser
-def test_no_script_of_a_notebook_runs(tmp_path: Path, page: Any) -> None:
-    figure = protonlab.bars(recorded.moe_sweep())._repr_mimebundle_()
-    export(tmp_path, *hostile_cells(), code(new_output("display_data", figure)))
-    page.goto((tmp_path / "a.html").as_uri())
-    page.wait_for_function("document.querySelector('.protonlab-figure .main-svg')")
-    assert page.evaluate("typeof pwned") == "undefined"

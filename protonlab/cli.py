@@ -1,0 +1,64 @@
+"""The command line: the same things as in Python, from a shell.
+
+Exit codes: 0, all went well; 1, something failed, and standard error says what; 2, the command was
+typed wrongly. A command imports what it needs when it runs, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from protonlab.errors import ProtonLabError
+
+
+class _Commands(click.Group):
+    """Commands whose expected errors are a line, not a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ProtonLabError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="protonlab", message="protonlab %(version)s")
+def main() -> None:
+    """Profile GPU kernels and look at what ran.
+
+    In a notebook: %load_ext protonlab, then %%proton over a cell.
+    """
+
+
+@main.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("protonlab-demo.html"),
+    show_default=True,
+    help="The page to write.",
+)
+def demo(output: Path) -> None:
+    """Run the first notebook here and write it as one HTML page.
+
+    The kernels run on the GPU, or on Triton's interpreter where there is none.
+    """
+    from rich.console import Console
+
+    from protonlab.demo import run_demo
+    from protonlab.views import table
+
+    with Console(stderr=True).status("Running the first notebook …") as status:
+        profile = run_demo(
+            output,
+            on_cell=lambda cell, cells: status.update(
+                f"Running the first notebook: cell {cell} of {cells} …"
+            ),
+        )
+    click.echo(str(table(profile)))
+    click.echo(f"\nRan on: {profile.where}")
+    click.echo(f"Page:   {output.resolve()}")

@@ -1,0 +1,64 @@
+"""The exported page in a browser that has no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import nbformat
+import pytest
+from cells import code, hostile_cells
+from nbformat.v4 import new_notebook, new_output
+
+import protonlab
+from protonlab import recorded
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A page without a network; its test fails when it complains or asks for anything."""
+    import rig
+
+    context = browser.new_context(color_scheme=request.param, offline=True)
+    tab = rig.Tab(context.new_page())
+    yield tab.page
+    context.close()
+    assert tab.errors == []
+    assert [url for url in tab.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def export(folder: Path, *cells: Any) -> str:
+    """Address of the page of a notebook made of these cells."""
+    notebook = folder / "a.ipynb"
+    nbformat.write(new_notebook(cells=list(cells)), notebook)
+    return protonlab.export_report(notebook).as_uri()
+
+
+def shown(value: Any) -> Any:
+    """A cell that shows one of our figures or tables."""
+    return code(new_output("display_data", value._repr_mimebundle_()))
+
+
+def test_page_opens_offline_with_its_figures_alive(tmp_path: Path, page: Page) -> None:
+    sweep = recorded.moe_sweep()
+    figures = [protonlab.flame(sweep), protonlab.bars(sweep), protonlab.table(sweep)]
+    page.goto(export(tmp_path, *map(shown, figures)))
+    page.wait_for_function("document.querySelectorAll('.protonlab-figure .main-svg').length >= 2")
+    first = page.locator(".protonlab-table tbody tr td:first-child").first
+    slowest = first.text_content()
+    by_time = page.locator(".protonlab-table th button").nth(1)
+    by_time.click()
+    by_time.click()
+    assert first.text_content() != slowest
+
+
+def test_no_script_of_a_notebook_runs(tmp_path: Path, page: Page) -> None:
+    page.goto(export(tmp_path, *hostile_cells(), shown(protonlab.bars(recorded.moe_sweep()))))
+    page.wait_for_function("document.querySelector('.protonlab-figure .main-svg')")
+    assert page.evaluate("typeof pwned") == "undefined"

@@ -1,0 +1,78 @@
+"""The command line: real commands, in a folder of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import GPUS
+
+import protonlab
+
+COMMAND = Path(sys.executable).with_name("protonlab")
+
+
+def run(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(COMMAND), *arguments],
+        cwd=folder,
+        env=os.environ | {"COLUMNS": "80"} | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_version(tmp_path: Path) -> None:
+    assert run(tmp_path, "--version").stdout == f"protonlab {protonlab.__version__}\n"
+
+
+@pytest.mark.parametrize("command", [(), ("demo",)], ids=str)
+def test_help_fits_a_terminal(tmp_path: Path, command: tuple[str, ...]) -> None:
+    result = run(tmp_path, *command, "--help")
+    assert result.returncode == 0
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert run(tmp_path, *command, "-h").stdout == result.stdout
+
+
+def test_wrong_command_exits_with_2(tmp_path: Path) -> None:
+    result = run(tmp_path, "dmeo")
+    assert result.returncode == 2
+    assert "No such command 'dmeo'" in result.stderr
+
+
+def test_expected_error_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
+    result = run(tmp_path, "demo", "--output", "missing/page.html")
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert result.stderr == "Error: cannot write missing/page.html: there is no folder missing\n"
+
+
+def test_demo_prints_the_kernels_and_writes_one_page(tmp_path: Path) -> None:
+    result = run(tmp_path, "demo", "-o", "page.html")
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    table, backend, page = result.stdout.rsplit("\n", 3)[:3]
+    rows = re.findall(r"^(_\w+ \[.+?\]) +\S", table, re.MULTILINE)
+    assert len(rows) == 2
+    assert all(row.startswith("_matmul [M=") for row in rows)
+    assert "1 kernel filtered out" in table
+    assert page == f"Page:   {tmp_path / 'page.html'}"
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    if not GPUS:
+        assert backend == "Ran on: interpreter, CPU"
+        assert rows == ["_matmul [M=128, N=1024, K=256]", "_matmul [M=128, N=256, K=1024]"]
+
+
+def test_demo_whose_notebook_fails_says_where_to_look(tmp_path: Path) -> None:
+    # A torch that cannot be imported fails the notebook's second cell.
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch today')")
+    result = run(tmp_path, "demo", PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]))
+    assert result.returncode == 1
+    assert re.search(r"a cell raised ImportError: no torch today; the page shows it", result.stderr)
+    assert "Traceback" not in result.stderr
+    assert "no torch today" in (tmp_path / "protonlab-demo.html").read_text()
