@@ -74,6 +74,7 @@ def test_every_dependency_is_imported_somewhere(project: Path, pyproject: dict[s
     source = "\n".join(path.read_text() for path in (project / "protonlab").rglob("*.py"))
     needed_without_import = {
         "ipykernel",  # the kernel that notebooks run in
+        "ipywidgets",  # the front end's half of anywidget
         "torch",  # the tensors of the people who use this
     }
     for name in set(requirements(pyproject)) - needed_without_import:
