@@ -28,15 +28,21 @@ from IPython.core.magic import (
 from protonlab import capture, display
 from protonlab.errors import CaptureError, MetricError
 from protonlab.model import Profile
-from protonlab.option_line import OptionLine, help_text, parse_statement_line, read_cell
+from protonlab.option_line import (
+    OptionLine,
+    help_text,
+    option_line_first,
+    parse_statement_line,
+    read_cell,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class CellTransformer:
     """The input transformer: pure, so that IPython may call it as often as it likes.
 
-    A cell with a wrong option line stays as it is: IPython then calls the magic with it, which
-    raises the error, and the cell fails without having run.
+    A cell with a wrong option line keeps it: IPython then calls the magic, which raises the error,
+    and the cell fails without having run.
     """
 
     namespace: Mapping[str, Any] = field(repr=False)  # the user's variables, to look up hook=name
@@ -54,8 +60,8 @@ class CellTransformer:
                 return ["get_ipython().run_line_magic('proton', '--help')\n"]
             hook_of(cell.options, self.namespace)
         except UsageError:
-            return lines
-        return cell.body
+            return option_line_first(lines)
+        return cell.lines
 
 
 def hook_of(options: OptionLine, namespace: Mapping[str, Any]) -> Any:

@@ -17,7 +17,6 @@ from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model import Metric, MetricColumn
 
 _OPTION_LINE = re.compile(r"%%proton(?=\s|$)(?P<text>.*)")
-_CELL_MAGIC = re.compile(r"%%\w")
 # Cell magics that compile their body themselves: no cell event fires for a %%proton line inside.
 _TRANSPARENT = re.compile(r"%%(time|timeit|prun)\b")
 _WORD = re.compile(r"\S+")
@@ -57,36 +56,42 @@ class OptionLine:
 
 @dataclass(frozen=True)
 class ProtonCell:
-    """A cell that opens with ``%%proton``: its options and the lines that IPython is to run."""
+    """A cell that opens with ``%%proton``: its options, and the lines that IPython is to run."""
 
     options: OptionLine
-    body: list[str]
+    lines: list[str]
+
+
+def option_line_first(lines: list[str]) -> list[str]:
+    """Move a ``%%proton`` that stands below ``%%time`` above it: the order means the same."""
+    if len(lines) > 1 and _TRANSPARENT.match(lines[0]) and _OPTION_LINE.match(lines[1]):
+        return [lines[1], lines[0], *lines[2:]]
+    return lines
 
 
 def read_cell(lines: list[str]) -> ProtonCell | None:
-    """Read a cell; None when ``%%proton`` is not its first line (or second, below ``%%time``).
+    """Read a cell; None when it does not open with ``%%proton``.
 
     Raises
     ------
     UsageError
         If the option line is wrong or there is no body.
     """
-    at = 1 if len(lines) > 1 and _TRANSPARENT.match(lines[0]) else 0
-    match = _OPTION_LINE.match(lines[at]) if lines else None
+    lines = option_line_first(lines)
+    match = _OPTION_LINE.match(lines[0]) if lines else None
     if match is None:
         return None
     options = parse_cell_line(match["text"])
-    above, below = lines[:at], lines[at + 1 :]
-    first = next((number for number, line in enumerate(below) if line.strip()), None)
-    if first is None and not options.wants_help:
+    body = lines[1:]
+    while body and not body[0].strip():
+        del body[0]
+    if not body and not options.wants_help:
         raise UsageError("%%proton has no cell below it; %proton profiles one statement")
-    if first is not None and _OPTION_LINE.match(below[first]):
+    if body and _OPTION_LINE.match(option_line_first(body)[0]):
         raise UsageError("%%proton stands twice on top of this cell; one line takes all options")
-    if above:
-        return ProtonCell(options, above + below)
-    if first is not None and _CELL_MAGIC.match(below[first]):
-        return ProtonCell(options, below[first:])  # a cell magic must be the first line
-    return ProtonCell(options, [f"# {lines[0]}", *below])
+    if body and body[0].startswith("%%"):  # a cell magic must be the first line
+        return ProtonCell(options, body)
+    return ProtonCell(options, [f"# {lines[0]}", *lines[1:]])
 
 
 def parse_cell_line(text: str) -> OptionLine:

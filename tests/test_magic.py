@@ -1,0 +1,523 @@
+"""``%%proton`` and ``%proton`` in a real IPython shell; kernels run in Triton's interpreter."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext as nothing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+from traitlets.config import Config
+from triton.profiler.hooks.hook import HookManager
+
+from protonlab.model import Profile
+from protonlab.option_line import help_text
+
+KERNELS = """
+import torch, triton, triton.language as tl
+from protonlab import LaunchHook, device
+
+def metadata(grid, kernel, arguments):
+    return {"name": "p_double", "bytes": 8 * arguments["n"]}
+
+@triton.jit(launch_metadata=metadata)
+def _p_double(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, tl.load(x + at, at < n) * 2, at < n)
+
+@triton.jit
+def clear(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, tl.zeros([BLOCK], tl.float32), at < n)
+
+x = torch.ones(16, device=device())
+
+def double():
+    _p_double[(1,)](x, 16, BLOCK=16)
+    return 7
+
+def both():
+    double()
+    clear[(1,)](x, 16, BLOCK=16)
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one cell left behind."""
+
+    result: ExecutionResult
+    out: str
+    err: str
+
+    @property
+    def shown(self) -> bool:
+        """Whether a profile was shown: its summary or its table."""
+        return " kernel kept" in self.out or "no kernel" in self.out or "count" in self.out
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A shell, cell after cell."""
+
+    shell: InteractiveShell
+    capsys: pytest.CaptureFixture[str]
+
+    def run(self, source: str, **options: Any) -> Run:
+        self.capsys.readouterr()
+        result = self.shell.run_cell(source, **{"store_history": True, **options})
+        out, err = self.capsys.readouterr()
+        assert nothing_is_open()
+        return Run(result, out, err)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.shell.user_ns[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.shell.user_ns
+
+    def launches(self, name: str = "_proton") -> dict[str, int]:
+        kernels = self[name].kernels
+        return dict(zip(kernels["name"], map(int, kernels["count"]), strict=True))
+
+
+def nothing_is_open() -> bool:
+    return not HookManager.active_hooks and not any(HookManager.session_hooks.values())
+
+
+@pytest.fixture
+def notebook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Notebook]:
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    main, hook = sys.modules["__main__"], sys.excepthook
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "nocolor"
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(config=config)
+    shell.run_line_magic("load_ext", "protonlab")
+    shell.run_cell(KERNELS)
+    assert shell.last_execution_result.success
+    yield Notebook(shell, capsys)
+    shell.run_line_magic("unload_ext", "protonlab")
+    InteractiveShell.clear_instance()
+    sys.modules["__main__"], sys.excepthook = main, hook
+    assert list(folder.glob("*.hatchet")) == []
+    assert nothing_is_open()
+
+
+def test_last_expression_shows_and_the_profile_after_it(notebook: Notebook) -> None:
+    ran = notebook.run("%%proton run1 include=_p_.*\nboth()\ndouble()")
+    assert ran.result.result == 7
+    assert ran.out.index(": 7\n") < ran.out.index("run1: 1 kernel kept (2 launches, ")
+    assert re.search(r", 1 kernel filtered \(1 launch, .* %\) of .*s · interpreter, CPU\n", ran.out)
+    assert notebook["run1"] is notebook["_proton"]
+    assert isinstance(notebook["run1"], Profile)
+    assert notebook["run1"].info.name == "run1"
+    assert notebook.launches("run1") == {"p_double": 2, "clear": 1}
+
+
+def test_without_name_only_proton_is_set(notebook: Notebook) -> None:
+    notebook.run("double();")  # Triton's interpreter leaves names of its own beside the kernel
+    before = set(notebook.shell.user_ns)
+    notebook.run("%%proton\ndouble();", store_history=False)
+    assert set(notebook.shell.user_ns) - before == {"_proton"}
+    assert notebook["_proton"].info.name == "proton"
+
+
+def test_semicolon_silences_the_value_but_not_the_profile(notebook: Notebook) -> None:
+    ran = notebook.run("%%proton\ndouble();")
+    assert "7" not in ran.out.split("proton: 1 kernel kept")[0]
+    assert ran.shown
+
+
+def test_view_none_silences_the_profile_but_not_the_value(notebook: Notebook) -> None:
+    assert notebook.run("%%proton view=none\ndouble()").out == "Out[1]: 7\n"
+    assert notebook.run("%%proton view=none\ndouble();").out == ""
+    assert notebook.launches() == {"p_double": 1}
+
+
+def test_options_reach_the_session(notebook: Notebook) -> None:
+    notebook.run("%%proton run1 exclude=clear context=python record=n_tokens view=none\nboth()")
+    info = notebook["run1"].info
+    assert (info.include, info.exclude, info.context) == (None, "clear", "python")
+    assert "bytes" not in notebook["run1"].frames
+
+
+def test_record_keeps_what_it_names(notebook: Notebook) -> None:
+    notebook.run("%%proton run1 record=bytes view=none\ndouble()")
+    assert notebook["run1"].kernels["bytes"].tolist() == [128]
+
+
+def test_hook_brings_its_own_filter(notebook: Notebook) -> None:
+    notebook.run("mine = LaunchHook(include='clear')")
+    notebook.run("%%proton run1 hook=mine view=none\nboth()")
+    assert notebook["run1"].info.include == "clear"
+    assert notebook["run1"].info.launches == {"_p_double": (1, 0), "clear": (1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("hook=mine", "hook=mine: there is no variable mine; make one with "
+         "mine = protonlab.LaunchHook(include=…)"),
+        ("hook=x", "hook=x: x is a Tensor, not a protonlab.LaunchHook"),
+        ("hook=x include=a", "hook=x brings its own filter"),
+        ("incude=a", "incude is not an option of %%proton. Did you mean include?"),
+        ("context=stack", "context='stack'; use shadow or python"),
+        ("metrics=tme/us", "metrics=tme/us can be no metric. Did you mean time/us?"),
+        ("include=a(", "include is not a regular expression: missing ), unterminated subpattern "
+         "at position 1\n    a(\n     ^\n"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("above", ["", "%%time\n"])
+def test_wrong_line_fails_the_cell_and_does_not_run_it(
+    notebook: Notebook, line: str, message: str, above: str
+) -> None:
+    ran = notebook.run(f"{above}%%proton {line}\nran = True")
+    assert isinstance(ran.result.error_in_exec, UsageError)
+    assert ran.err.startswith(f"UsageError: {message}")
+    assert "Traceback" not in ran.err + ran.out
+    assert "ran" not in notebook
+    assert "_proton" not in notebook
+
+
+def test_the_line_is_taken_raw(notebook: Notebook) -> None:
+    notebook.run("%%proton run1 include=_p_\\w{1,9}$x|{x}\\\\ exclude='a \"b'\ndouble();")
+    assert notebook["run1"].info.include == "_p_\\w{1,9}$x|{x}\\\\"
+    assert notebook["run1"].info.exclude == 'a "b'
+
+
+def test_line_numbers_of_tracebacks_are_those_of_the_cell(notebook: Notebook) -> None:
+    ran = notebook.run("%%proton run1\ndouble()\n\n1 / 0\n")
+    assert isinstance(ran.result.error_in_exec, ZeroDivisionError)
+    assert ran.out.count("ZeroDivisionError: division by zero") == 1
+    assert "----> 4 1 / 0" in ran.out
+    assert "line 4" in ran.out.split("----> 4")[0]
+    assert "protonlab" not in ran.out.split("run1: ")[0]  # no frame of ours
+    assert "run1: 1 kernel kept (1 launch, 100 %)" in ran.out
+    assert ran.out.index("division by zero") < ran.out.index("run1: ")
+    assert notebook.launches("run1") == {"p_double": 1}
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "SystemExit", "RuntimeError"])
+def test_cell_that_ends_by_an_exception(notebook: Notebook, error: str) -> None:
+    with pytest.warns(UserWarning, match="To exit") if error == "SystemExit" else nothing():
+        ran = notebook.run(f"%%proton run1\ndouble()\nraise {error}")
+    assert type(ran.result.error_in_exec).__name__ == error
+    assert "run1: 1 kernel kept (1 launch, 100 %)" in ran.out
+    assert notebook.launches("run1") == {"p_double": 1}
+
+
+def test_syntax_error(notebook: Notebook) -> None:
+    ran = notebook.run("%%proton run1\ndouble()\n1 +\n")
+    assert isinstance(ran.result.error_before_exec, SyntaxError)
+    assert ran.result.error_before_exec.lineno == 3
+    assert ran.out.count("SyntaxError") == 1
+    assert "run1: no kernel was launched" in ran.out
+    assert notebook.launches("run1") == {}
+
+
+def test_future_import_may_follow_the_line(notebook: Notebook) -> None:
+    ran = notebook.run("%%proton view=none\nfrom __future__ import annotations\ndef f(a: B): ...\n")
+    assert ran.result.success
+    assert notebook["f"].__annotations__ == {"a": "B"}
+
+
+def test_strings_are_left_alone(notebook: Notebook) -> None:
+    text = "a\n  %%proton b\n%%proton c\n\n\td {x} $x \\ e"
+    notebook.run(f"%%proton view=none\ntext = r'''{text}'''\n")
+    assert notebook["text"] == text
+
+
+def test_assignments_persist(notebook: Notebook) -> None:
+    notebook.run("%%proton view=none\na = double()")
+    assert notebook["a"] == 7
+
+
+def test_magic_lines_in_the_body(notebook: Notebook) -> None:
+    ran = notebook.run("%%proton view=none\n%time a = double()\na")
+    assert "Wall time" in ran.out
+    assert ran.result.result == 7
+    assert notebook.launches() == {"p_double": 1}
+
+
+@pytest.mark.parametrize(
+    "top", ["%%proton run1 view=none\n\n%%time\n", "%%time\n%%proton run1 view=none\n"]
+)
+def test_cell_magic_and_ours_in_either_order(notebook: Notebook, top: str) -> None:
+    ran = notebook.run(f"{top}double()\n")
+    assert "Wall time" in ran.out
+    assert ran.result.result == 7
+    assert notebook.launches("run1") == {"p_double": 1}
+
+
+def test_capture_on_top_keeps_the_profile_out_of_the_page(notebook: Notebook) -> None:
+    ran = notebook.run("%%capture kept\n%%proton run1\ndouble()")
+    assert ran.out == ""
+    assert "run1: 1 kernel kept" in "".join(
+        [notebook["kept"].stdout, *(o.data["text/plain"] for o in notebook["kept"].outputs)]
+    )
+    assert notebook.launches("run1") == {"p_double": 1}
+
+
+def test_await_at_top_level_stays_on_the_thread(notebook: Notebook) -> None:
+    ran = notebook.run(
+        "%%proton run1 view=none\nimport asyncio, threading\nbefore = threading.get_ident()\n"
+        "await asyncio.sleep(0)\ndouble()\nthreading.get_ident() == before"
+    )
+    assert ran.result.result is True
+    assert notebook.launches("run1") == {"p_double": 1}
+
+
+def test_cell_may_define_a_kernel(notebook: Notebook) -> None:
+    ran = notebook.run(
+        "%%proton run1 view=none\n@triton.jit\ndef fresh(x, BLOCK: tl.constexpr):\n"
+        "    at = tl.arange(0, BLOCK)\n    tl.store(x + at, tl.load(x + at) + 1)\n"
+        "fresh[(1,)](x, BLOCK=16)"
+    )
+    assert ran.result.success
+    assert notebook.launches("run1") == {"fresh": 1}
+
+
+def test_leading_blank_lines_and_prompts(notebook: Notebook) -> None:
+    notebook.run("\n\n   %%proton run1 view=none\n   double();")
+    notebook.run(">>> %%proton run2 view=none\n>>> double();")
+    assert notebook.launches("run1") == notebook.launches("run2") == {"p_double": 1}
+
+
+def test_nothing_matched_lists_the_names_seen(notebook: Notebook) -> None:
+    ran = notebook.run("%%proton include=double\nboth()")
+    lines = ran.out.splitlines()
+    assert lines[0].startswith("proton: no kernel kept, 2 kernels filtered (2 launches, 100 %)")
+    assert lines[1] == (
+        "No kernel passed include=double. Patterns are anchored at the start of the compiled name "
+        "(re.match); begin with .* to match anywhere. Names seen: _p_double, clear"
+    )
+
+
+def test_metric_that_no_kernel_recorded_is_said_after_the_cell(notebook: Notebook) -> None:
+    ran = notebook.run("%%proton run1 metrics=n_tokens/s\ndouble()")
+    assert "'n_tokens/s' is not a metric of this profile." in ran.out
+    assert "run1: 1 kernel kept" in ran.out
+
+
+def test_metrics_choose_the_columns(notebook: Notebook) -> None:
+    ran = notebook.run("%%proton metrics=bytes\ndouble();")
+    assert "bytes" in ran.out
+    assert "avg_time" not in ran.out
+
+
+def test_proton_that_cannot_start_says_why(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook.run("%%proton run1 view=none\ndouble();")
+    monkeypatch.setenv("TRITON_PROTON_DISABLE", "1")
+    ran = notebook.run("%%proton run1\ndouble()")
+    assert ran.result.result == 7
+    assert ran.out.startswith("Out[2]: 7\nsession 'run1' has no profile: ")
+    assert "TRITON_PROTON_DISABLE" in ran.out
+    assert ran.out.count("\n") == 2
+    assert notebook["run1"] is notebook["_proton"] is None  # not the profile of an older cell
+
+
+@pytest.mark.parametrize("store_history", [True, False])
+def test_stored_and_unstored_cells_are_profiled(notebook: Notebook, store_history: bool) -> None:
+    notebook.run("%%proton run1 view=none\ndouble();", store_history=store_history)
+    assert notebook.launches("run1") == {"p_double": 1}
+
+
+def test_silent_cell_runs_unprofiled(notebook: Notebook) -> None:
+    ran = notebook.run("%%proton run1\na = double()", silent=True)
+    assert (ran.result.success, ran.out, notebook["a"]) == (True, "", 7)
+    assert "run1" not in notebook
+
+
+def test_notebook_under_run_is_silent_too(notebook: Notebook) -> None:
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": None}
+    cell["source"] = ["%%proton run1\n", "a = double()\n"]
+    book = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    Path("book.ipynb").write_text(json.dumps(book))
+    ran = notebook.run("%run -i book.ipynb")
+    assert (ran.result.success, ran.out, notebook["a"]) == (True, "", 7)
+
+
+def test_nested_cells_have_a_profile_each(notebook: Notebook) -> None:
+    notebook.run(
+        "%%proton outer view=none\nboth()\n"
+        "get_ipython().run_cell('%%proton inner view=none\\ndouble();')\ndouble();"
+    )
+    assert notebook.launches("inner") == {"p_double": 1}
+    assert notebook.launches("outer") == {"p_double": 3, "clear": 1}
+
+
+def test_run_cell_async_outside_of_a_cell_is_closed_by_the_next_one(notebook: Notebook) -> None:
+    source = "%%proton run1\nawait asyncio.sleep(0)\ndouble();"
+    notebook.run("import asyncio")
+    shell = notebook.shell
+    asyncio.run(shell.run_cell_async(source, transformed_cell=shell.transform_cell(source)))
+    ran = notebook.run("1")  # IPython fires no event at the end of a bare run_cell_async
+    assert "run1: 1 kernel kept" in ran.out
+    assert notebook.launches("run1") == {"p_double": 1}
+
+
+def test_line_form_is_shown_once_when_not_assigned(notebook: Notebook) -> None:
+    ran = notebook.run("%proton view=table double()")
+    assert ran.out.count("proton: 1 kernel kept (1 launch, 100 %)") == 1
+    assert ran.result.result is None
+    ran = notebook.run("for _ in range(2):\n    %proton double()\n1")
+    assert ran.out.count("proton: 1 kernel kept (1 launch, 100 %)") == 2
+
+
+def test_line_form_returns_its_profile_and_shows_nothing(notebook: Notebook) -> None:
+    ran = notebook.run("p = %proton include=_p_.* both()")
+    assert ran.out == ""
+    assert notebook["p"] is notebook["_proton"]
+    assert notebook["p"].info.launches == {"_p_double": (1, 1), "clear": (1, 0)}
+
+
+def test_line_form_assigns_and_sees_local_variables(notebook: Notebook) -> None:
+    notebook.run("%proton view=none a = double()")
+    assert notebook["a"] == 7
+    notebook.run(
+        "def f(times):\n    p = %proton [double() for _ in range(times)]\n    return p\np = f(3)"
+    )
+    assert notebook.launches("p") == {"p_double": 3}
+
+
+def test_line_form_takes_its_line_raw(notebook: Notebook) -> None:
+    notebook.run("p = %proton include=_p_\\w{1,9}$|{x} text = '{x} $x'")
+    assert notebook["p"].info.include == "_p_\\w{1,9}$|{x}"
+    assert notebook["text"] == "{x} $x"
+
+
+def test_line_form_that_raises(notebook: Notebook) -> None:
+    ran = notebook.run("double()\np = %proton [double(), 1 / 0]")
+    assert isinstance(ran.result.error_in_exec, ZeroDivisionError)
+    assert ran.out.count("ZeroDivisionError: division by zero") == 1
+    frames = re.findall(r"^(?:Cell|File) .*$", ran.out, re.MULTILINE)
+    assert (frames[0], frames[-1]) == ("Cell In[1], line 2", "Cell In[1], line 1")
+    assert not any("protonlab" in frame for frame in frames)
+    assert "proton: 1 kernel kept (1 launch, 100 %)" in ran.out
+
+
+@pytest.mark.parametrize("line", ["%proton", "%proton view=none", "%proton view=pie f()"])
+def test_wrong_line_form(notebook: Notebook, line: str) -> None:
+    ran = notebook.run(f"{line}\nran = True")
+    assert isinstance(ran.result.error_in_exec, UsageError)
+    assert "ran" not in notebook
+
+
+def test_magic_called_from_code(notebook: Notebook) -> None:
+    source = "get_ipython().run_cell_magic('proton', 'run1 include={x}|_p_.*', 'a = 1\\ndouble()')"
+    ran = notebook.run(source)
+    assert ran.result.result == 7
+    assert ran.out.count("run1: 1 kernel kept") == 1
+    assert (notebook["a"], notebook["run1"].info.include) == (1, "{x}|_p_.*")
+
+
+def test_magic_called_from_code_that_raises(notebook: Notebook) -> None:
+    ran = notebook.run("get_ipython().run_cell_magic('proton', 'run1', 'double()\\n1 / 0')")
+    assert isinstance(ran.result.error_in_exec, ZeroDivisionError)
+    assert ran.out.count("ZeroDivisionError: division by zero") == 1
+    assert "----> 2 1 / 0" in ran.out
+    assert "run1: 1 kernel kept" in ran.out
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "%proton --help",
+        "%proton -h",
+        "%%proton --help",
+        "%%proton --help\n",
+        "%%proton a -h\nran = 1",
+    ],
+)
+def test_help(notebook: Notebook, source: str) -> None:
+    ran = notebook.run(source)
+    assert ran.result.success
+    assert ran.out == help_text() + "\n"
+    assert "ran" not in notebook
+
+
+def test_question_mark_shows_the_same_help(notebook: Notebook) -> None:
+    out = notebook.run("%%proton?").out
+    assert help_text() in out.replace("\x1b[0m", "")
+
+
+def test_terminal_waits_for_an_empty_line(notebook: Notebook) -> None:
+    complete = notebook.shell.input_transformer_manager.check_complete
+    assert complete("%%proton run1\n")[0] == "incomplete"
+    assert complete("%%proton run1\ndouble()\n")[0] == "incomplete"
+    assert complete("%%proton run1\ndouble()\n\n")[0] == "complete"
+
+
+def test_transforming_starts_nothing_and_twice_is_once(notebook: Notebook) -> None:
+    shell = notebook.shell
+    once = shell.transform_cell("%%proton run1\ndouble()\n")
+    assert once == "# %%proton run1\ndouble()\n"
+    assert shell.transform_cell(once) == once
+    assert nothing_is_open()
+
+
+def registered(shell: InteractiveShell) -> list[object]:
+    formatter = shell.display_formatter.ipython_display_formatter
+    return [
+        [type(transform).__name__ for transform in shell.input_transformers_cleanup],
+        {
+            event: [call.__qualname__ for call in calls]
+            for event, calls in shell.events.callbacks.items()
+        },
+        sorted(shell.magics_manager.registry),
+        *(
+            {name for name in names if "proton" in name}
+            for names in shell.magics_manager.magics.values()
+        ),
+        [key for key in formatter.deferred_printers if key[0].startswith("protonlab")],
+        [cls for cls in formatter.type_printers if cls.__module__.startswith("protonlab")],
+    ]
+
+
+def test_reload_registers_once_and_unload_leaves_nothing(notebook: Notebook) -> None:
+    shell = notebook.shell
+    loaded = registered(shell)
+    notebook.run("%reload_ext protonlab")
+    notebook.run("%reload_ext protonlab")
+    assert registered(shell) == loaded
+    assert notebook.run("%%proton\ndouble();").out.count("proton: 1 kernel kept") == 1
+    notebook.run("%unload_ext protonlab")
+    left = json.dumps(registered(shell), default=str)
+    assert "roton" not in left
+    assert "CellTransformer" not in left
+    ran = notebook.run("%%proton\n1")
+    assert ran.err == "UsageError: Cell magic `%%proton` not found.\n"
+    notebook.run("%load_ext protonlab")
+    assert str(registered(shell)[:5]) == str(loaded[:5])
+
+
+def test_unloading_within_a_cell_closes_its_session(notebook: Notebook) -> None:
+    ran = notebook.run("%%proton run1\ndouble()\n%unload_ext protonlab\n2")
+    assert ran.result.result == 2
+    assert "run1" not in notebook
+    notebook.run("%load_ext protonlab")
+
+
+def test_load_says_where_kernels_run(notebook: Notebook) -> None:
+    notebook.run("%unload_ext protonlab")
+    assert notebook.run("%load_ext protonlab").out == (
+        "no GPU driver: Triton kernels run in its interpreter on the CPU; put tensors on "
+        "protonlab.device()\n"
+    )
