@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import GPUS
 
 import protonlab
 
@@ -63,7 +62,7 @@ def test_demo_prints_the_kernels_and_writes_one_page(tmp_path: Path) -> None:
     assert "1 kernel filtered out" in table
     assert page == f"Page:   {tmp_path / 'page.html'}"
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
-    if not GPUS:
+    if protonlab.device() == "cpu":
         assert backend == "Ran on: interpreter, CPU"
         assert rows == ["_matmul [M=128, N=1024, K=256]", "_matmul [M=128, N=256, K=1024]"]
 
