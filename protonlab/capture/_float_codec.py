@@ -46,7 +46,8 @@ def encode(values: Array, name: str, *, toward_zero: bool = False) -> Array:
 
 def cast(values: Array, dtype: npt.DTypeLike, toward_zero: bool) -> Array:
     """Convert as numpy does, which rounds to nearest even, or one toward zero."""
-    result = values.astype(dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = values.astype(dtype)
     if not toward_zero:
         return result
     exact = values.astype(np.float64)
@@ -77,7 +78,8 @@ def _encode_fp8(values: Array, name: str, toward_zero: bool) -> Array:
     rounded = (np.floor(quotient) if toward_zero else np.rint(quotient)) * step
     bits = np.searchsorted(table, np.minimum(rounded, table[-1])).astype(np.uint8)
     bits = np.where(np.isnan(values), np.uint8(_FP8_NAN), bits)
-    return (bits | (np.signbit(values).astype(np.uint8) << np.uint8(7))).astype(np.uint8)
+    result: Array = bits | np.where(np.signbit(values), np.uint8(0x80), np.uint8(0))
+    return result
 
 
 def _format(name: str) -> tuple[int, int, int]:

@@ -160,13 +160,14 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
     def exit(self, metadata: Any) -> None:
         """Close the launch's frame."""
         launch = getattr(metadata, "_protonlab_launch", None)
-        if launch is None or launch.closed:
-            return
-        # Read here, not from the launch: another hook may have evaluated the metadata.
+        if launch is None:
+            return  # launched by a metadata function
+        # Read here, not from the launch: another hook may have evaluated the metadata, and a
+        # kernel that this one rejects may be filed under a name that another session's gave it.
         name = metadata.data.get("name")
         if name != launch.compiled:
             self._kernel_of.setdefault(name, launch.compiled)
-        if launch.owner is self:
+        if launch.owner is self and not launch.closed:
             launch.closed = True
             self._thread.__dict__["open"] = None
             _exit_op(launch.scope, launch.name)

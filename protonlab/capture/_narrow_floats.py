@@ -45,7 +45,7 @@ COMPUTES = _words(
 # Done by this file, or through `cast_impl`, which is.
 CONVERTS = _words(
     "fp_to_fp si_to_fp ui_to_fp fp_to_si fp_to_ui fp_ext fp_trunc int_cast",
-    "dot dot_scaled fma print atomic_rmw descriptor_load tensor_pointer_load",
+    "dot dot_scaled fma print descriptor_load tensor_pointer_load",
 )
 
 
@@ -68,7 +68,7 @@ def install(interpreter: Any, language: Any) -> None:
         name = attribute.removeprefix("create_")
         original = getattr(builder, attribute)
         if name in COMPUTES:
-            setattr(builder, attribute, floats.computed(original))
+            setattr(builder, attribute, floats.computed(original, name))
         elif name not in MOVES | CONVERTS:
             setattr(builder, attribute, floats.refused(original, name))
     builder.cast_impl = floats.cast(builder.cast_impl)
@@ -76,10 +76,9 @@ def install(interpreter: Any, language: Any) -> None:
     builder.get_bf16 = lambda self, value: self.create_fp_trunc(
         self.get_fp64(value), language.bfloat16
     )
-    builder.create_dot = floats.computed(builder.create_dot, fp8=True)
+    builder.create_dot = floats.computed(builder.create_dot, "dot", fp8=True)
     builder.create_fma = floats.fma(builder.create_fma)
     builder.create_print = floats.printed(builder.create_print)
-    builder.create_atomic_rmw = floats.atomic(builder.create_atomic_rmw)
     for attribute in ("create_descriptor_load", "create_tensor_pointer_load"):
         if hasattr(builder, attribute):
             setattr(builder, attribute, floats.padded_load(getattr(builder, attribute)))
@@ -113,16 +112,18 @@ class _Floats:
             return value
         return self._handle(codec.decode(value.data, name), self._tl.float32)
 
-    def computed(self, original: Callable[..., Any], *, fp8: bool = False) -> Callable[..., Any]:
+    def computed(
+        self, original: Callable[..., Any], name: str, *, fp8: bool = False
+    ) -> Callable[..., Any]:
         """Compute in float32 and round a float result back."""
 
         @functools.wraps(original)
         def operation(builder: Any, *args: Any) -> Any:
-            names = {name for arg in args if (name := self.narrow(arg))}
-            if not names:
+            formats = {found for arg in args if (found := self.narrow(arg))}
+            if not formats:
                 return original(builder, *args)
-            if not fp8 and names != {"bf16"}:
-                raise _refusal(original.__name__, names)
+            if not fp8 and formats != {"bf16"}:
+                raise _refusal(name, formats)
             last = self.narrow(args[2]) if fp8 else "bf16"  # dot has its accumulator's type
             result = original(builder, *map(self.widen, args))
             if result.data.dtype == np.bool_:
@@ -200,21 +201,6 @@ class _Floats:
 
         return create_print
 
-    def atomic(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Exchange narrow floats; refuse arithmetic on them."""
-        exchange = self._interpreter._ir.ATOMIC_OP.XCHG
-
-        @functools.wraps(original)
-        def create_atomic_rmw(
-            builder: Any, operation: Any, pointer: Any, value: Any, *rest: Any
-        ) -> Any:
-            name = self.narrow(value)
-            if name is not None and operation != exchange:
-                raise _refusal("atomic arithmetic", {name})
-            return original(builder, operation, pointer, value, *rest)
-
-        return create_atomic_rmw
-
     def padded_load(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Refuse to pad with NaN: the interpreter writes that into the bit pattern as 0."""
         nan = self._interpreter._ir.PADDING_OPTION.PAD_NAN
@@ -280,8 +266,7 @@ def _retyped(kind: Any, element: Any) -> Any:
 
 
 def _refusal(operation: str, names: set[str]) -> ProtonLabError:
-    what = operation.removeprefix("create_")
     return ProtonLabError(
-        f"Triton's interpreter has no {what} for {', '.join(sorted(names))} (it would compute on "
-        "bit patterns); convert to float32 first with .to(tl.float32), or run on a GPU"
+        f"Triton's interpreter has no {operation} for {', '.join(sorted(names))} (it would compute "
+        "on bit patterns); convert to float32 first with .to(tl.float32), or run on a GPU"
     )

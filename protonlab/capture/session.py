@@ -216,12 +216,7 @@ class Session:
         )
         kept = {name for name, (_, count) in record.launches.items() if count}
         rejected = record.launches.keys() - kept
-        # Another session's hook may have kept, and renamed, what this one rejected.
-        renamed = {name for name, kernel in record.kernel_of.items() if kernel in rejected}
-        kernel_of = {
-            name: kernel for name, kernel in record.kernel_of.items() if name not in renamed
-        }
-        return load(tree, info=info).with_hook(kernel_of, kept, rejected | renamed)
+        return load(tree, info=info).with_hook(record.kernel_of, kept, rejected)
 
 
 def _check_hook(hook: object, also: list[str]) -> None:

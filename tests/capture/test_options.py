@@ -1,0 +1,68 @@
+"""The option table, and what each kind of option accepts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from protonlab.capture import OPTIONS, option
+from protonlab.errors import ProtonLabError
+
+
+def test_table_names_each_option_once_with_help_and_a_legal_example() -> None:
+    names = [each.name for each in OPTIONS]
+    assert names == ["include", "exclude", "context", "record", "hook", "metrics", "view"]
+    for each in OPTIONS:
+        assert each.help.endswith(".")
+        name, value = each.example.split("=", 1)
+        assert name == each.name
+        each.check(value)
+        assert each.check(None) == (None if each.kind != "choice" else each.default)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "checked"),
+    [
+        ("include", "_p_matmul.*", "_p_matmul.*"),
+        ("context", "python", "python"),
+        ("context", None, "shadow"),
+        ("record", "bytes, n_tokens", ("bytes", "n_tokens")),
+        ("record", ["bytes", "bytes"], ("bytes",)),
+        ("record", "", ()),
+        ("record", "none", ("none",)),  # a key of that name
+        ("metrics", ("time/us",), ("time/us",)),
+        ("view", "flame,table", ("flame", "table")),
+        ("view", "none", ()),
+        ("hook", "my_hook", "my_hook"),
+    ],
+)
+def test_legal_value(name: str, value: Any, checked: Any) -> None:
+    assert option(name).check(value) == checked
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("include", "a(", r"include is not a regular expression.*\n    a\(\n     \^"),
+        ("exclude", 3, "exclude=3 is a int"),
+        ("exclude", b"a", "exclude=b'a' is a bytes"),
+        ("context", "stack", "context='stack'; use shadow or python"),
+        ("record", 3, "record=3 is a int; give names, for example record=bytes,n_tokens"),
+        ("record", ["bytes", 3], "record holds 3, a int"),
+        ("view", "flame,pie", "view=pie; use flame, bars, table and none"),
+        ("view", "none,flame", "'none' stands alone"),
+        ("hook", "my hook", "hook='my hook' is not the name of a variable"),
+        ("hook", "class", "hook='class' is not the name of a variable"),
+    ],
+)
+def test_illegal_value_is_an_error_that_names_the_legal_ones(
+    name: str, value: Any, message: str
+) -> None:
+    with pytest.raises(ProtonLabError, match=message):
+        option(name).check(value)
+
+
+def test_unknown_option_names_those_there_are() -> None:
+    with pytest.raises(ProtonLabError, match="no option 'contxt'; the options are include, exc"):
+        option("contxt")
