@@ -1,0 +1,130 @@
+"""The top kernels of a profile as horizontal bars."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from protonlab.model import Metric, Profile
+from protonlab.views import theme
+from protonlab.views.boxes import box_traces, needs_legend
+from protonlab.views.figure import ProfileFigure
+from protonlab.views.hover import caption, hover_text, metric_lines, share
+from protonlab.views.layout import empty_layout, layout_of, title_of
+from protonlab.views.names import cleaned, counted, escaped, shortened
+from protonlab.views.selection import select
+
+_LONGEST_LABEL = 44
+_VALUE_ROOM = 90  # pixels right of the longest bar, for its value
+
+
+class BarsFigure(ProfileFigure):
+    """Kernels as bars, sorted, as a plotly figure."""
+
+
+def bars(
+    profile: Profile, *, metric: str = "time", top: int = 20, everything: bool = False
+) -> BarsFigure:
+    """Draw the kernels with the highest values of a metric, each summed over the tree.
+
+    Parameters
+    ----------
+    profile
+        The profile.
+    metric
+        Any metric of the grammar: ``"time"``, ``"gbyte/s"``, ``"avg_time/us"``, ``"n_tokens/s"``.
+    top
+        Most kernels to draw.
+    everything
+        Also kernels outside of the filter that the profile was recorded with. Without them a line
+        says how many there are.
+
+    Raises
+    ------
+    MetricError
+        If `metric` is unknown here.
+
+    Examples
+    --------
+    >>> protonlab.bars(profile, metric="gbyte/s", top=10)  # doctest: +SKIP
+    """
+    if top < 1:
+        raise ValueError(f"top={top}; give at least 1")
+    wanted = profile.metric(metric)
+    title = title_of(profile.info.name, f"kernels by {caption(wanted)}", profile.where)
+    selection = select(profile, everything=everything)
+    values = profile.to_dataframe([metric], by="kernel")[metric]
+    kernels = selection.kernels.assign(value=values.loc[selection.kernels.index])
+    known = kernels[kernels["value"].notna()].sort_values("value", ascending=False, kind="stable")
+    if not len(known):
+        why = (
+            f"No kernel recorded {caption(wanted)}." if len(kernels) else "No kernel was recorded."
+        )
+        return BarsFigure(layout=empty_layout("bars", title, why))
+    notes = [selection.note] if selection.note else []
+    if len(known) < len(kernels):
+        notes.append(f"{counted(len(kernels) - len(known), 'kernel')} without {caption(wanted)}.")
+    if len(known) > top:
+        notes.append(f"{counted(len(known) - top, 'more kernel')}: top={top}.")
+    return _figure(profile, wanted, known.head(top), title, " ".join(notes))
+
+
+def _figure(
+    profile: Profile, metric: Metric, kernels: pd.DataFrame, title: str, note: str
+) -> BarsFigure:
+    labels = [shortened(cleaned(str(label)), _LONGEST_LABEL) for label in kernels["label"]]
+    values = [metric.format(value) for value in kernels["value"]]
+    table = pd.DataFrame(
+        {
+            "role": [theme.role_of_kernel(hook) for hook in kernels["hook"]],
+            "start": 0.0,
+            "width": kernels["value"].to_numpy(),
+            "row": range(len(kernels)),
+            "label": labels,
+            "aside": values,
+            "text": [escaped(value) for value in values],
+            "hover": _hover(profile, metric, kernels),
+            "edge": 0,
+        }
+    )
+    low, high = table["width"].min(), table["width"].max()
+    layout = layout_of("bars", title, len(table), legend=needs_legend(table), note=note) | {
+        "bargap": 0.2,
+        "xaxis": {
+            "visible": False,
+            "range": [min(0.0, low), max(0.0, high) or 1.0],
+            "fixedrange": True,
+        },
+        "yaxis": {
+            "range": [len(table) - 0.5, -0.5],
+            "tickvals": table["row"].tolist(),
+            "ticktext": [escaped(label) for label in labels],
+            "ticks": "",
+            "ticklabelstandoff": 6,
+            "automargin": True,
+            "showgrid": False,
+            "zeroline": False,
+            "fixedrange": True,
+        },
+    }
+    layout["margin"]["r"] = _VALUE_ROOM
+    figure = BarsFigure(data=box_traces(table), layout=layout)
+    figure.update_traces(
+        textposition="outside",
+        outsidetextfont={"size": theme.FONT_SIZE, "color": theme.TEXT.light},
+        cliponaxis=False,
+    )
+    return figure
+
+
+def _hover(profile: Profile, metric: Metric, kernels: pd.DataFrame) -> list[str]:
+    numbers = metric_lines(profile, kernels)
+    whole = float(profile.kernels["time_ns"].sum()) if "time_ns" in kernels else float("nan")
+    texts = []
+    for row, lines in zip(kernels.to_dict("records"), numbers, strict=True):
+        part = f"{share(row['time_ns'], whole)} of kernel time" if "time_ns" in kernels else ""
+        where = "" if row["devices"] == 1 else f"on {row['devices']} devices"
+        hook = "" if pd.isna(row["hook"]) else theme.HOOK_WORDS[row["hook"]]
+        shown = f"{escaped(metric.name)}: <b>{escaped(metric.format(row['value']))}</b>"
+        own = "" if metric.form in ("value", "ratio") else shown
+        texts.append(hover_text(row["label"], row["name"], own, lines, part, where, hook))
+    return texts

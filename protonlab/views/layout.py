@@ -1,0 +1,103 @@
+"""Layout that all figures share: title, margins, legend below, and a sentence when empty."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from protonlab.views import theme
+from protonlab.views.names import cleaned, escaped, shortened
+
+View = Literal["flame", "bars"]
+
+
+def title_of(name: str, *parts: str) -> str:
+    """Title of a figure: the profile's name in bold, then what is shown; escapes its arguments."""
+    head = [f"<b>{escaped(shortened(cleaned(name), 60))}</b>"] if name else []
+    return " · ".join([*head, *(escaped(part) for part in parts if part)])
+
+
+def layout_of(
+    view: View, title: str, rows: int, *, legend: bool = False, note: str = ""
+) -> dict[str, Any]:
+    """Layout of a figure; its axes are the view's.
+
+    Parameters
+    ----------
+    view
+        Name of the view, for the ES module.
+    title
+        Result of `title_of`.
+    rows
+        Rows of boxes; the figure is as high as they need.
+    legend
+        Whether colours need an explanation.
+    note
+        One sentence under the boxes, not escaped.
+    """
+    below = theme.ROW_HEIGHT * bool(note) + theme.LEGEND_HEIGHT * legend
+    margin = theme.MARGIN | {"b": theme.MARGIN["b"] + below}
+    return {
+        "template": "none",
+        "meta": {"protonlab": {"view": view, "dark": theme.DARK_TWINS}},
+        "height": rows * theme.ROW_HEIGHT + margin["t"] + margin["b"],
+        "margin": margin,
+        "barmode": "overlay",
+        "font": {"family": theme.FONT, "size": theme.FONT_SIZE, "color": theme.TEXT.light},
+        "title": {
+            "text": title,
+            "font": {"size": theme.TITLE_SIZE, "color": theme.TEXT.light},
+            **{"x": 0, "xanchor": "left", "xref": "container"},
+            **{"y": 1, "yanchor": "top", "yref": "container"},
+            "pad": {"t": 14, "l": margin["l"]},
+        },
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "modebar": {
+            "bgcolor": "rgba(0,0,0,0)",
+            "color": theme.MUTED.light,
+            "activecolor": theme.TEXT.light,
+        },
+        "hovermode": "closest",
+        "hoverlabel": {
+            "align": "left",
+            "bgcolor": theme.HOVER.light,
+            "bordercolor": theme.GRID.light,
+            "font": {"family": theme.FONT, "size": theme.FONT_SIZE, "color": theme.TEXT.light},
+        },
+        "showlegend": legend,
+        "legend": {
+            "orientation": "h",
+            **{"x": 0, "xanchor": "left", "xref": "container"},
+            **{"y": 0, "yanchor": "bottom", "yref": "container"},
+            "itemclick": False,
+            "itemdoubleclick": False,
+            "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
+        },
+        "annotations": [_footnote(note)] if note else [],
+    }
+
+
+def empty_layout(view: View, title: str, why: str) -> dict[str, Any]:
+    """Layout with one sentence, not escaped, where the picture would be empty."""
+    sentence = {
+        "text": escaped(why),
+        **{"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper", "showarrow": False},
+        "font": {"size": theme.TITLE_SIZE, "color": theme.MUTED.light},
+    }
+    hidden = {"visible": False, "fixedrange": True}
+    return layout_of(view, title, theme.LOWEST) | {
+        "annotations": [sentence],
+        "xaxis": hidden,
+        "yaxis": hidden,
+    }
+
+
+def _footnote(note: str) -> dict[str, Any]:
+    return {
+        "text": escaped(note),
+        **{"x": 0, "xanchor": "left", "xref": "paper"},
+        **{"y": 0, "yanchor": "top", "yref": "paper"},
+        "showarrow": False,
+        "align": "left",
+        "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
+    }

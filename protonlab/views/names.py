@@ -1,0 +1,85 @@
+"""Names on their way into a figure: kernel names come from files and are not to be trusted.
+
+Plotly reads a subset of HTML and TeX in its texts, and a page reads all of HTML. Whatever shows a
+name takes it through `escaped`.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import textwrap
+
+from protonlab.views.theme import FONT_SIZE
+
+_LONGEST_IN_HOVER = 400
+_HOVER_LINE = 90
+# Control characters, lone surrogates, and marks that turn the direction of the text around them.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_MARKS = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "$": "&#36;"}
+_NARROW, _WIDE = 0.34, 0.95  # of the font's size
+
+
+def cleaned(name: str) -> str:
+    """Replace what cannot be printed by a visible mark."""
+    return _UNPRINTABLE.sub("\ufffd", name)
+
+
+def shortened(name: str, longest: int) -> str:
+    """Keep beginning and end of a name that is longer than `longest` characters."""
+    if len(name) <= longest:
+        return name
+    tail = longest // 3
+    return f"{name[: longest - tail - 1]}…{name[-tail:]}"
+
+
+def escaped(name: str) -> str:
+    """Make a text safe for plotly's texts, HTML and SVG, attributes included."""
+    return "".join(_MARKS.get(letter, letter) for letter in cleaned(name))
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number of things: ``1 kernel``, ``1,200 kernels``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def unmarked(text: str) -> str:
+    """Take one of our own plotly texts back to plain text: no tags, nothing escaped."""
+    return html.unescape(re.sub(r"</?b>|<br>", "", text))
+
+
+def hover_lines(name: str) -> str:
+    """Full name for a hover box: shortened at 400 characters, broken into lines, escaped."""
+    short = shortened(cleaned(name), _LONGEST_IN_HOVER)
+    lines = textwrap.wrap(short, _HOVER_LINE, break_on_hyphens=False) or [short]
+    return "<br>".join(escaped(line) for line in lines)
+
+
+def text_width(text: str, size: float = FONT_SIZE) -> float:
+    """Estimate of a text's width in pixels; a browser measures, here nothing can."""
+    return size * sum(
+        _NARROW if letter in " .,:;|!'()[]{}/\\ijlrtfI1" else _WIDE if letter in "mwMW@…" else 0.6
+        for letter in text
+    )
+
+
+def fitted(label: str, aside: str, room: float) -> str:
+    """Text, not escaped, for `room` pixels: label and aside, the label, its start, or nothing.
+
+    The ES module does the same with a browser's own measure of the texts.
+    """
+    if room < 24:
+        return ""
+    both = f"{label}  {aside}"
+    if text_width(both) <= room:
+        return both
+    if text_width(label) <= room:
+        return label
+    count = 0
+    used = text_width("…")
+    for letter in label:
+        used += text_width(letter)
+        if used > room:
+            break
+        count += 1
+    return f"{label[:count]}…" if count > 2 else ""

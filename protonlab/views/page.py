@@ -1,0 +1,41 @@
+"""Figures in an exported page: plotly.js and our ES module once, then plain JSON a figure."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any
+
+from plotly.offline import get_plotlyjs
+
+
+def module_source() -> str:
+    """Source of the ES module that draws figures, zooms and follows the theme."""
+    return (resources.files("protonlab.views") / "static" / "figure.js").read_text("utf-8")
+
+
+def page_script() -> str:
+    """HTML that draws every figure of a page; it belongs at the end of the body, once."""
+    return (
+        f"<script>{get_plotlyjs()}</script>\n"
+        f'<script type="module">\n{module_source()}\nhydratePage();\n</script>\n'
+    )
+
+
+def figure_html(figure: dict[str, Any], picture: str = "") -> str:
+    """HTML of one figure.
+
+    Parameters
+    ----------
+    figure
+        Plotly's JSON, as a notebook stores it under ``application/vnd.plotly.v1+json``.
+    picture
+        HTML that stands there until `page_script` draws the figure, and where scripts are off.
+    """
+    data = json.dumps(figure, ensure_ascii=True, separators=(",", ":"))
+    for letter in "<>&":  # neither </script> nor <!-- can stand in a string then
+        data = data.replace(letter, f"\\u{ord(letter):04x}")
+    return (
+        f'<div class="protonlab-figure"><script type="application/json">{data}</script>'
+        f"{picture}</div>"
+    )

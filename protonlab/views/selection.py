@@ -1,0 +1,58 @@
+"""Which kernels a view starts with: those that the profile's filter kept, where there was one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from protonlab.model import Profile
+from protonlab.views.hover import share
+from protonlab.views.names import counted
+
+_OUTSIDE = {"filtered": "filtered out", "unseen": "not launched by Triton"}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Kernels to show, and in words what was left out.
+
+    Parameters
+    ----------
+    kernels
+        Rows of ``profile.kernels``.
+    note
+        One sentence with the number of kernels left out and their share of time, or empty.
+    """
+
+    kernels: pd.DataFrame
+    note: str
+
+
+def select(profile: Profile, *, everything: bool = False) -> Selection:
+    """Take the kernels that the filter kept; all when there was no filter or nothing passed it."""
+    kernels = profile.kernels
+    info = profile.info
+    outside = kernels["hook"].isin(_OUTSIDE).to_numpy(dtype=bool)
+    filtered = info.include is not None or info.exclude is not None
+    if not filtered or not outside.any():
+        return Selection(kernels, "")
+    parts = [
+        f"{counted(len(rows), 'kernel')} {words}{_share_of_time(rows, kernels)}"
+        for state, words in _OUTSIDE.items()
+        if len(rows := kernels[kernels["hook"] == state])
+    ]
+    if outside.all():
+        return Selection(kernels, f"The filter kept no kernel: {', '.join(parts)}.")
+    if everything:
+        return Selection(kernels, f"Outside of the filter: {', '.join(parts)}.")
+    return Selection(
+        kernels[~outside], f"Not shown: {', '.join(parts)}. everything=True adds them."
+    )
+
+
+def _share_of_time(rows: pd.DataFrame, kernels: pd.DataFrame) -> str:
+    if "time_ns" not in kernels:
+        return ""
+    part, whole = float(rows["time_ns"].sum()), float(kernels["time_ns"].sum())
+    return f" ({share(part, whole)} of time)"

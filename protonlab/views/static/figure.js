@@ -1,0 +1,250 @@
+// Draws protonlab's figures with plotly.js: theme, zoom of a flame graph, keyboard.
+//
+// anywidget calls `render` where a kernel lives; an exported page calls `hydratePage`. A figure is
+// plotly's JSON; what protonlab adds to it stands in `layout.meta.protonlab`: the view's name, and
+// for each light colour its dark twin.
+
+const CONFIG = { displaylogo: false, doubleClick: false, modeBarButtons: [["toImage"]] };
+const TEXT_PADDING = 10; // pixels of a box that its text cannot use
+const NARROW = 3; // a box narrower than this, in pixels, has no edge: it would be nothing but edge
+const MIN_TEXT = 24; // a box with less room than this, in pixels, stays empty
+const TALLEST = 900; // a higher figure scrolls
+
+// ---- plotly.js, once a page -----------------------------------------------------------------
+
+function plotlyFrom(model) {
+  if (globalThis.Plotly) return Promise.resolve(globalThis.Plotly);
+  globalThis.protonlabPlotly ??= new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      globalThis.protonlabPlotly = undefined; // the next figure asks again
+      reject(new Error("the kernel did not send plotly.js"));
+    }, 60_000);
+    model.on("msg:custom", async (message, [packed]) => {
+      if (message.kind !== "plotly.js") return;
+      clearTimeout(timer);
+      const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+      const module = { exports: {} };
+      const source = await new Response(unpacked).text();
+      new Function("module", "exports", "define", source)(module, module.exports);
+      resolve(module.exports);
+    });
+    model.send({ kind: "plotly.js" });
+  });
+  return globalThis.protonlabPlotly;
+}
+
+// ---- theme ----------------------------------------------------------------------------------
+
+const darkMedia = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
+
+function isDark() {
+  const { jpThemeLight, vscodeThemeKind } = document.body.dataset;
+  if (jpThemeLight !== undefined) return jpThemeLight === "false";
+  if (vscodeThemeKind !== undefined) return vscodeThemeKind.includes("dark");
+  return darkMedia?.matches ?? false;
+}
+
+function onThemeChange(callback) {
+  const observer = new MutationObserver(callback);
+  const attributeFilter = ["data-jp-theme-light", "data-vscode-theme-kind"];
+  observer.observe(document.body, { attributeFilter });
+  darkMedia?.addEventListener("change", callback);
+  return () => {
+    observer.disconnect();
+    darkMedia?.removeEventListener("change", callback);
+  };
+}
+
+// A copy of a figure's JSON with each of our light colours replaced; a person's own colours stay.
+function recolour(value, twins, key = "") {
+  if (typeof value === "string") return key.endsWith("color") ? (twins[value] ?? value) : value;
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) {
+    const isData = typeof value[0] !== "object" && !key.endsWith("color");
+    return isData ? value : value.map((item) => recolour(item, twins, key));
+  }
+  const twin = ([name, item]) => [name, recolour(item, twins, name)];
+  return Object.fromEntries(Object.entries(value).map(twin));
+}
+
+// ---- text -----------------------------------------------------------------------------------
+
+const pen = globalThis.document?.createElement("canvas").getContext("2d");
+
+// Plotly reads a little HTML and TeX in texts; a name has neither.
+const escapeText = (text) => text.replace(/[&<>$]/g, (mark) => `&#${mark.charCodeAt(0)};`);
+
+function fit(label, aside, room) {
+  if (room < MIN_TEXT) return "";
+  const width = (text) => pen.measureText(text).width;
+  const both = `${label}  ${aside}`;
+  if (width(both) <= room) return both;
+  if (width(label) <= room) return label;
+  let count = Math.floor((label.length * room) / width(label));
+  while (count > 2 && width(`${label.slice(0, count)}…`) > room) count -= 1;
+  return count > 2 ? `${label.slice(0, count)}…` : "";
+}
+
+// ---- one drawn figure -----------------------------------------------------------------------
+
+class Drawing {
+  constructor(host, Plotly, figure) {
+    Object.assign(this, { host, Plotly });
+    host.replaceChildren();
+    this.plot = host.appendChild(document.createElement("div"));
+    this.show(figure);
+    this.observer = new ResizeObserver(() => this.resize());
+    this.observer.observe(host);
+    this.forgetTheme = onThemeChange(() => this.width && this.paint());
+  }
+
+  close() {
+    this.observer.disconnect();
+    this.forgetTheme();
+    this.Plotly.purge(this.plot);
+  }
+
+  show(figure) {
+    this.figure = figure;
+    this.width = 0;
+    this.flame = figure.layout.meta?.protonlab?.view === "flame" ? new Flame(this) : null;
+    Object.assign(this.host.style, { maxHeight: `${TALLEST}px`, overflowY: "auto" });
+    this.resize();
+  }
+
+  resize() {
+    const width = this.host.clientWidth;
+    if (width === 0 || width === this.width) return; // a hidden tab is drawn when it is shown
+    this.width = width;
+    this.paint();
+  }
+
+  paint() {
+    const { data, layout } = this.flame ? this.flame.visible() : this.figure;
+    const twins = isDark() ? (layout.meta?.protonlab?.dark ?? {}) : {};
+    const drawn = recolour({ data, layout: { ...layout, width: this.width } }, twins);
+    this.drawn = this.Plotly.react(this.plot, drawn.data, drawn.layout, CONFIG);
+    this.drawn.then(() => this.flame?.listen());
+  }
+}
+
+// A flame graph is horizontal bars: `base` and `x` say where a box begins and how wide it is, `y`
+// its depth, `customdata` its unescaped label and its share. Search will join `focus` here.
+class Flame {
+  constructor(drawing) {
+    this.drawing = drawing;
+    this.boxes = drawing.figure.data.flatMap((trace, curve) =>
+      trace.meta !== "boxes" ? []
+        : trace.x.map((width, point) => {
+            const low = trace.base[point];
+            return { curve, point, low, high: low + width, depth: trace.y[point] };
+          }),
+    );
+    this.boxes.sort((a, b) => a.depth - b.depth || a.low - b.low);
+    this.root = this.boxes[0];
+    this.focus = this.chosen = this.root; // what fills the width; what the keyboard points at
+  }
+
+  zoom(box) {
+    if (!box || box === this.focus) return;
+    this.focus = this.chosen = box;
+    this.drawing.paint();
+  }
+
+  // The figure cut to the focus, with texts for the room that each box has now.
+  visible() {
+    const { figure, width } = this.drawing;
+    if (!this.root) return figure;
+    const { margin, font } = figure.layout;
+    const { low, high } = this.focus;
+    const scale = (width - margin.l - margin.r) / (high - low);
+    pen.font = `${font.size}px ${font.family}`;
+    const emptied = (trace) => ({
+      ...trace,
+      ...{ base: [], x: [], y: [], text: [], hovertext: [] },
+      marker: { ...trace.marker, line: { ...trace.marker.line, width: [] } },
+    });
+    const data = figure.data.map((trace) => (trace.meta === "boxes" ? emptied(trace) : trace));
+    this.shown = data.map(() => []);
+    for (const box of this.boxes) {
+      const left = Math.max(low, box.low);
+      const span = Math.min(high, box.high) - left;
+      if (span <= (high - low) * 1e-9) continue; // outside; sums of floats may leave a trace
+      const [from, to] = [figure.data[box.curve], data[box.curve]];
+      const [label, aside] = from.customdata[box.point];
+      to.base.push(left);
+      to.x.push(span);
+      to.y.push(box.depth);
+      to.text.push(escapeText(fit(label, aside, span * scale - TEXT_PADDING)));
+      to.hovertext.push(from.hovertext[box.point]);
+      to.marker.line.width.push(span * scale > NARROW ? 1 : 0);
+      this.shown[box.curve].push(box);
+    }
+    const xaxis = { ...figure.layout.xaxis, range: [low, high], fixedrange: true };
+    return { data, layout: { ...figure.layout, xaxis, dragmode: false } };
+  }
+
+  listen() {
+    const { plot, host, Plotly } = this.drawing;
+    plot.removeAllListeners("plotly_click");
+    plot.on("plotly_click", ({ points: [at] }) =>
+      this.zoom(this.shown[at.curveNumber]?.[at.pointNumber]),
+    );
+    host.ondblclick = () => this.zoom(this.root);
+    host.onkeydown = (event) => this.key(event);
+    host.onblur = () => Plotly.Fx.unhover(plot);
+    host.tabIndex = 0;
+  }
+
+  key(event) {
+    const { chosen, boxes } = this;
+    const row = boxes.filter((box) => box.depth === chosen.depth);
+    const holds = (outer, inner) => outer.low <= inner.low && outer.high >= inner.high;
+    const moves = {
+      ArrowRight: () => row[row.indexOf(chosen) + 1],
+      ArrowLeft: () => row[row.indexOf(chosen) - 1],
+      ArrowUp: () => boxes.find((box) => box.depth === chosen.depth - 1 && holds(box, chosen)),
+      ArrowDown: () => boxes.find((box) => box.depth === chosen.depth + 1 && holds(chosen, box)),
+    };
+    if (event.key === "Escape") this.zoom(this.root);
+    else if (event.key === "Enter") this.zoom(chosen);
+    else if (event.key in moves) this.point(moves[event.key]() ?? chosen);
+    else return;
+    event.preventDefault();
+    event.stopPropagation(); // the notebook has its own use for arrows and Escape
+  }
+
+  point(box) {
+    const pointNumber = this.shown[box.curve].indexOf(box);
+    if (pointNumber < 0) return; // outside of the focus
+    this.chosen = box;
+    this.drawing.Plotly.Fx.hover(this.drawing.plot, [{ curveNumber: box.curve, pointNumber }]);
+  }
+}
+
+// ---- where figures come from ----------------------------------------------------------------
+
+function render({ model, el }) {
+  el.innerHTML = model.get("picture"); // our own SVG: what is seen until plotly.js is here
+  const figure = () => JSON.parse(model.get("figure"));
+  let drawing = null;
+  const redraw = () => drawing?.show(figure());
+  model.on("change:figure", redraw);
+  plotlyFrom(model).then(
+    (Plotly) => (drawing = new Drawing(el, Plotly, figure())),
+    (error) => console.warn(`protonlab: ${error.message}; the figure stays a picture`),
+  );
+  return () => {
+    model.off("change:figure", redraw);
+    drawing?.close();
+  };
+}
+
+function hydratePage() {
+  for (const host of document.querySelectorAll("div.protonlab-figure")) {
+    const source = host.querySelector(":scope > script[type='application/json']");
+    if (source) new Drawing(host, globalThis.Plotly, JSON.parse(source.textContent));
+  }
+}
+
+export default { render };

@@ -1,0 +1,131 @@
+"""Bars: order, values with units, what is left out, and names that attack."""
+
+from __future__ import annotations
+
+import pytest
+from small_profiles import EVIL, filtered, frame, hand, kernel, profile
+
+from protonlab.errors import MetricError
+from protonlab.views import BarsFigure, bars
+
+
+def shown(figure: BarsFigure) -> list[tuple[str, float, str]]:
+    """(label, value, text) of each bar, from top to bottom."""
+    rows = [
+        (row, label, value, text)
+        for trace in figure.data
+        for row, value, text, (label, _) in zip(
+            trace.y, trace.x, trace.text, trace.customdata, strict=True
+        )
+    ]
+    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]
+    assert list(figure.layout.yaxis.ticktext) == [row[1] for row in sorted(rows)]
+    return [row[1:] for row in sorted(rows)]
+
+
+def note(figure: BarsFigure) -> str:
+    return " ".join(annotation.text for annotation in figure.layout.annotations)
+
+
+def test_kernels_are_summed_over_the_tree_and_sorted() -> None:
+    assert shown(bars(hand())) == [
+        ("matmul", 750, "750 ns"),
+        ("relu", 150, "150 ns"),
+        ("norm", 100, "100 ns"),
+    ]
+
+
+def test_a_rate_is_a_ratio_of_sums() -> None:
+    # 12,000 bytes in 750 ns
+    figure = bars(hand(), metric="gbyte/s")
+    assert shown(figure) == [("matmul", 16.0, "16.0 GB/s")]
+    assert note(figure) == "2 kernels without bytes/s."
+
+
+def test_top_says_how_many_there_are() -> None:
+    figure = bars(hand(), top=1)
+    assert shown(figure) == [("matmul", 750, "750 ns")]
+    assert note(figure) == "2 more kernels: top=1."
+
+
+def test_only_what_the_filter_kept() -> None:
+    figure = bars(filtered())
+    assert [label for label, *_ in shown(figure)] == ["matmul"]
+    assert note(figure) == (
+        "Not shown: 1 kernel filtered out (15.0 % of time), "
+        "1 kernel not launched by Triton (10.0 % of time). everything=True adds them."
+    )
+
+
+def test_everything_is_coloured_by_what_the_hook_saw() -> None:
+    figure = bars(filtered(), everything=True)
+    assert [label for label, *_ in shown(figure)] == ["matmul", "relu", "norm"]
+    assert [trace.name for trace in figure.data] == [
+        "kernel",
+        "kernel, filtered out",
+        "kernel not launched by Triton",
+    ]
+    assert figure.layout.showlegend
+
+
+def test_hover_has_every_metric() -> None:
+    (text, *_), *_ = (trace.hovertext for trace in bars(hand()).data)
+    assert text.split("<br>") == [
+        "<b>matmul</b>",
+        "count: <b>4</b>",
+        "time: <b>750 ns</b>",
+        "bytes: <b>12.0 kB</b>",
+        "time/launch: <b>188 ns</b>",
+        "bytes/s: <b>16.0 GB/s</b>",
+        "75.0 % of kernel time",
+    ]
+
+
+def test_height_grows_with_the_bars() -> None:
+    many = profile(*(kernel(f"k{i}", i + 1) for i in range(20)))
+    assert bars(many).layout.height - bars(many, top=10).layout.height == 9 * 22
+
+
+def test_two_kernels_with_one_label_keep_two_bars() -> None:
+    names = [f"_ZN2at6native13reduce_kernelILi{size}ELi1EEEvv" for size in (512, 256)]
+    figure = bars(profile(*(kernel(name, 10 * i) for i, name in enumerate(names, 1))))
+    assert [row[:2] for row in shown(figure)] == [("reduce_kernel", 20), ("reduce_kernel", 10)]
+
+
+@pytest.mark.parametrize(
+    ("tree", "metric", "sentence"),
+    [
+        (profile(), "time", "No kernel was recorded."),
+        (profile(frame("scope", kernel("k", 10), x=3)), "x", "No kernel recorded x."),
+    ],
+)
+def test_nothing_to_draw(tree: object, metric: str, sentence: str) -> None:
+    figure = bars(tree, metric=metric)  # type: ignore[arg-type]
+    assert not figure.data
+    assert note(figure) == sentence
+
+
+def test_all_times_zero() -> None:
+    assert shown(bars(profile(kernel("k", 0)))) == [("k", 0, "0 s")]
+
+
+def test_negative_values_have_room() -> None:
+    figure = bars(profile(kernel("k", 1, x=-2.5), kernel("l", 1, x=4)), metric="x")
+    assert [row[:2] for row in shown(figure)] == [("l", 4), ("k", -2.5)]
+    assert tuple(figure.layout.xaxis.range) == (-2.5, 4)
+
+
+def test_unknown_metric_and_top() -> None:
+    with pytest.raises(MetricError, match="tyme"):
+        bars(hand(), metric="tyme")
+    with pytest.raises(ValueError, match="top=0"):
+        bars(hand(), top=0)
+
+
+def test_names_are_escaped() -> None:
+    figure = bars(profile(kernel(EVIL, 10), name=EVIL))
+    (trace,) = figure.data
+    for text in (*figure.layout.yaxis.ticktext, *trace.hovertext, figure.layout.title.text):
+        assert "<a" not in text
+        assert "<img" not in text
+        assert "$" not in text

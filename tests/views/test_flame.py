@@ -1,0 +1,229 @@
+"""Flame graphs: the hand-made tree box by box, names that attack, and nothing to draw."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from small_profiles import EVIL, chain, filtered, frame, hand, kernel, profile, without_values
+
+from protonlab.errors import MetricError
+from protonlab.views import FlameFigure, flame
+
+
+def boxes(figure: FlameFigure) -> dict[str, list[tuple[float, float, int]]]:
+    """Label -> (start, width, depth) of its boxes, from left to right."""
+    found: dict[str, list[tuple[float, float, int]]] = {}
+    for trace in figure.data:
+        for start, width, row, (label, _) in zip(
+            trace.base, trace.x, trace.y, trace.customdata, strict=True
+        ):
+            found.setdefault(label, []).append((start, width, row))
+    return {label: sorted(places) for label, places in found.items()}
+
+
+def hovers(figure: FlameFigure) -> list[str]:
+    return [text for trace in figure.data for text in trace.hovertext]
+
+
+def sentence(figure: FlameFigure) -> str:
+    """What stands in place of the picture; there must be no boxes then."""
+    assert not figure.data
+    return str(figure.layout.annotations[0].text)
+
+
+def test_each_box_of_the_hand_made_tree() -> None:
+    assert boxes(flame(hand())) == {
+        "hand": [(0, 1000, 0)],
+        "forward": [(0, 600, 1)],
+        "backward": [(600, 400, 1)],
+        "matmul": [(0, 450, 2), (600, 300, 2)],
+        "relu": [(450, 150, 2)],
+        "norm": [(900, 100, 2)],
+    }
+
+
+def test_width_by_another_metric() -> None:
+    figure = flame(hand(), metric="bytes")
+    assert boxes(figure) == {
+        "hand": [(0, 12_000, 0)],
+        "forward": [(0, 9000, 1)],
+        "backward": [(9000, 3000, 1)],
+        "matmul": [(0, 9000, 2), (9000, 3000, 2)],
+    }
+    assert "bytes 12.0 kB" in figure.layout.title.text
+
+
+def test_time_in_ms_gives_the_same_picture_in_ms() -> None:
+    assert boxes(flame(hand(), metric="time/ms"))["relu"] == [(450e-6, 150e-6, 2)]
+
+
+def test_root_is_on_top() -> None:
+    low, high = flame(hand()).layout.yaxis.range
+    assert low > high
+
+
+def test_hover_has_every_metric_with_unit_shares_and_device() -> None:
+    text = next(text for text in hovers(flame(hand())) if "450" in text)
+    assert text.split("<br>") == [
+        "<b>matmul</b>",
+        "count: <b>3</b>",
+        "time: <b>450 ns</b>",
+        "bytes: <b>9.00 kB</b>",
+        "time/launch: <b>150 ns</b>",
+        "bytes/s: <b>20.0 GB/s</b>",
+        "45.0 % of total, 75.0 % of parent",
+        "CUDA device 0",
+    ]
+
+
+def test_hover_has_what_cannot_be_summed() -> None:
+    tree = profile(kernel("k", 10, **{"rows (exc)": 7, "split": [1, 2]}))
+    text = next(text for text in hovers(flame(tree)) if "<b>k</b>" in text)
+    assert "rows: <b>7</b>" in text
+    assert "split: <b>(1, 2)</b>" in text
+
+
+def test_hover_of_a_cxx_kernel_has_its_full_name() -> None:
+    name = "_ZN2at6native13reduce_kernelILi512ELi1EEEvv"
+    text = next(text for text in hovers(flame(profile(kernel(name, 10)))) if "reduce" in text)
+    assert text.startswith(f"<b>reduce_kernel</b><br>{name}<br>")
+
+
+def test_traces_are_named_for_the_legend() -> None:
+    figure = flame(filtered())
+    assert [(trace.name, len(trace.x)) for trace in figure.data] == [
+        ("scope", 3),
+        ("kernel", 2),
+        ("kernel, filtered out", 1),
+        ("kernel not launched by Triton", 1),
+    ]
+    assert figure.layout.showlegend
+    assert not flame(hand()).layout.showlegend
+
+
+def test_overhead_is_left_out_unless_asked_for() -> None:
+    tree = profile(kernel("k", 90), frame("__proton_launch_metadata", kernel("make_metadata", 10)))
+    assert boxes(flame(tree)) == {"hand": [(0, 90, 0)], "k": [(0, 90, 1)]}
+    shown = boxes(flame(tree, overhead=True))
+    assert shown["make_metadata"] == [(90, 10, 2)]
+
+
+def test_the_root_is_never_narrower_than_the_overhead_on_it() -> None:
+    tree = profile(kernel("k", 90), frame("__proton_launch_metadata", kernel("make_metadata", 10)))
+    assert boxes(flame(tree, overhead=True))["hand"] == [(0, 100, 0)]
+
+
+def test_at_most_max_boxes_and_sums_reconcile() -> None:
+    tree = profile(*(frame(f"s{i}", *(kernel(f"k{j}", 1 + i + j) for j in range(40)))
+                     for i in range(100)))  # fmt: skip
+    figure = flame(tree)
+    places = boxes(figure)
+    assert sum(map(len, places.values())) <= 1500
+    for i in range(100):
+        ((start, width, _),) = places[f"s{i}"]
+        assert width == sum(1 + i + j for j in range(40))
+        on_it = [w for label, rows in places.items() for s, w, row in rows
+                 if row == 2 and start <= s < start + width]  # fmt: skip
+        assert sum(on_it) == width
+
+
+def test_folded_box_says_how_many_frames_it_holds() -> None:
+    tree = profile(kernel("big", 100), *(kernel(f"small{i}", 1) for i in range(1200)))
+    figure = flame(tree, max_boxes=3)
+    assert boxes(figure) == {
+        "hand": [(0, 1300, 0)],
+        "big": [(0, 100, 1)],
+        "other (1,200 frames)": [(100, 1200, 1)],
+    }
+    assert hovers(figure)[-1].split("<br>") == [
+        "<b>other (1,200 frames)</b>",
+        "time: <b>1.20 µs</b>",
+        "92.3 % of total",
+    ]
+
+
+def test_fewer_than_two_boxes_is_an_error() -> None:
+    with pytest.raises(ValueError, match="max_boxes=1"):
+        flame(hand(), max_boxes=1)
+
+
+def test_metric_that_cannot_be_summed_names_those_that_can() -> None:
+    with pytest.raises(MetricError, match=r"'bytes/s' may not; use one of: count, time, bytes"):
+        flame(hand(), metric="bytes/s")
+
+
+def test_unknown_metric() -> None:
+    with pytest.raises(MetricError, match="tyme"):
+        flame(hand(), metric="tyme")
+
+
+def test_no_kernels() -> None:
+    assert sentence(flame(profile())) == "No kernel was recorded."
+
+
+def test_only_metadata() -> None:
+    tree = profile(frame("__proton_launch_metadata", kernel("make_metadata", 10)))
+    assert sentence(flame(tree)) == "No kernel was recorded."
+
+
+def test_all_times_zero() -> None:
+    assert sentence(flame(profile(kernel("k", 0)))) == "time is zero everywhere."
+
+
+def test_missing_metric_values() -> None:
+    tree = without_values(profile(kernel("k", 10, x=1)), "x")
+    assert sentence(flame(tree, metric="x")) == "No frame recorded x."
+
+
+def test_negative_values() -> None:
+    tree = profile(kernel("k", 10, x=-1.5), kernel("l", 10, x=4))
+    assert "x is negative somewhere" in sentence(flame(tree, metric="x"))
+
+
+def test_one_kernel() -> None:
+    assert boxes(flame(profile(kernel("k", 7)))) == {"hand": [(0, 7, 0)], "k": [(0, 7, 1)]}
+
+
+def test_500_frames_deep() -> None:
+    figure = flame(chain(499, kernel("deepest", 7)))
+    assert boxes(figure)["deepest"] == [(0, 7, 500)]
+    assert figure.layout.yaxis.range[0] == 500.5
+
+
+def texts(value: Any) -> list[str]:
+    """Every string of a figure that plotly would read as HTML."""
+    if isinstance(value, dict):
+        return [text for key, item in value.items() if key not in ("customdata", "meta", "font")
+                for text in texts(item)]  # fmt: skip
+    if isinstance(value, list | tuple):
+        return [text for item in value for text in texts(item)]
+    return [value] if isinstance(value, str) else []
+
+
+def test_names_are_escaped_wherever_plotly_reads_them() -> None:
+    tree = profile(frame(EVIL, kernel(EVIL, 10, **{EVIL: 3})), name=EVIL)
+    for text in texts(flame(tree).to_plotly_json()):
+        ours = re.sub(r"</?b>|<br>", "", text)
+        assert "<" not in ours
+        assert "$" not in ours
+        assert "onerror" not in ours or "&lt;img" in ours or "…" in ours
+
+
+def test_long_names_are_shortened() -> None:
+    figure = flame(profile(kernel("k" * 5000, 10)))
+    assert len(figure.to_json()) < 6000
+    assert max(map(len, boxes(figure))) <= 200
+
+
+def test_control_and_direction_marks_are_made_visible() -> None:
+    figure = flame(profile(kernel("a\u202eb\x00c", 10)))
+    assert "a\ufffdb\ufffdc" in boxes(figure)
+    figure.to_json().encode("utf-8")
+
+
+def test_update_layout_still_works() -> None:
+    figure = flame(hand()).update_layout(title_text="mine")
+    assert isinstance(figure, FlameFigure)
+    assert figure.layout.title.text == "mine"
