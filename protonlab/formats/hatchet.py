@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from operator import attrgetter
@@ -23,6 +24,7 @@ from protonlab.model.frames import (
     BoolArray,
     IntArray,
     ancestors,
+    below,
     categorical,
     kinds_of,
     subtree_ends,
@@ -31,6 +33,11 @@ from protonlab.model.labels import label_of
 
 _NAME = attrgetter("frame.name")
 _METRICS = attrgetter("metrics")
+# Triton's and our own frames between a launch in the user's code and its kernel.
+_LAUNCHING = re.compile(
+    r"/triton/(runtime/(jit|autotuner|interpreter)|backends/\w+/driver|compiler/compiler|knobs"
+    r"|profiler/(\w+/)?\w+)\.py$|/protonlab/capture/\w+\.py$"
+)
 
 
 def read_hatchet(
@@ -102,7 +109,9 @@ def _read(
     _check_times(frames, source)
     _restore(frames, extra, source)
     profile = Profile(frames, columns, _device_table(table, frames), info)
-    return profile if not info.cells else profile.take(_below_shell(frames, info.cells, end))
+    if info.context != "python":
+        return profile
+    return profile.take(~_machinery(frames, info.cells, end))
 
 
 def _metric_columns(
@@ -225,15 +234,13 @@ def _text_column(values: npt.NDArray[np.object_]) -> pd.Categorical:
     return categorical(codes, distinct.tolist())
 
 
-def _below_shell(frames: pd.DataFrame, cells: Mapping[str, int], end: IntArray) -> BoolArray:
-    """Frames to keep when the notebook shell's own are cut: all but those above the first cell."""
-    prefixes = tuple(f"{file}:" for file in cells)
+def _machinery(frames: pd.DataFrame, cells: Mapping[str, int], end: IntArray) -> BoolArray:
+    """Python frames that are not the user's: the notebook's shell above a cell, and launching."""
     names = frames["name"]
-    in_cell = names.isin([n for n in names.cat.categories if n.startswith(prefixes)]).to_numpy()
+    files = {name: name.rpartition("@")[0].rpartition(":")[0] for name in names.cat.categories}
     python = (frames["kind"] == "python").to_numpy()
-    inside = np.zeros(len(frames), dtype=np.bool_)
-    starts = np.flatnonzero(in_cell)
-    for row in starts:
-        inside[row : end[row]] = True
-    keep: BoolArray = ~(python & ancestors(in_cell, end) & ~inside)
-    return keep
+    launching = names.isin([name for name, file in files.items() if _LAUNCHING.search(file)])
+    in_cell = names.isin([name for name, file in files.items() if file in cells]).to_numpy()
+    shell = ancestors(in_cell, end) & ~below(in_cell, end)
+    cut: BoolArray = python & (launching.to_numpy() | shell)
+    return cut

@@ -63,9 +63,10 @@ def test_python_context_frames_have_short_labels() -> None:
     assert "module.py:1779 in _wrapped_call_impl" in set(frames["label"])
 
 
-def test_the_notebook_shells_own_frames_are_cut() -> None:
+def test_frames_of_the_shell_and_of_launching_are_cut() -> None:
     cell = "/tmp/ipykernel_7/1234.py"
     shell = [f"/site-packages/IPython/shell.py:{n}@run" for n in (10, 20)]
+    launch = frame("/x/triton/runtime/jit.py:7@run", kernel("k", 5))
     tree = document(
         frame(
             shell[0],
@@ -74,18 +75,20 @@ def test_the_notebook_shells_own_frames_are_cut() -> None:
                 frame(
                     f"{cell}:3@<module>",
                     frame("/lib/torch/nn.py:9@forward", kernel("k", 10)),
-                    frame(f"{cell}:1@step", kernel("k", 5)),
+                    frame(f"{cell}:1@step", launch),
                 ),
             ),
         ),
         kernel("outside", 1),
     )
-    profile = protonlab.load(tree, info=ProfileInfo(cells={cell: 5}))
+    profile = protonlab.load(tree, info=ProfileInfo(context="python", cells={cell: 5}))
     assert profile.frames["label"].tolist() == [
         "ROOT", "In [5] line 3", "nn.py:9 in forward", "k", "In [5] line 1 in step", "k", "outside",
     ]  # fmt: skip
     assert profile.frames["parent_id"].tolist() == [-1, 0, 1, 2, 1, 4, 0]
     assert profile.inclusive["time_ns"].tolist() == [16, 15, 10, 10, 5, 5, 1]
+    untouched = protonlab.load(tree)  # a file of Proton's own stays as it is
+    assert len(untouched.frames) == 10
 
 
 def nested(depth: int) -> bytes:
