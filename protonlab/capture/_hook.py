@@ -27,6 +27,7 @@ from protonlab.model.filters import KernelFilter
 proton = _proton.require()
 _record_scope, _enter_op, _exit_op = proton.record_scope, proton.enter_op, proton.exit_op
 _add_metrics = proton.add_metrics
+_NOTHING = LaunchMetrics({}, {}, {})
 
 
 class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has no types
@@ -196,9 +197,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         if place is not None and not self._evaluate(metadata, launch, kernel, place):
             return
         data = metadata.data
-        found = (
-            self._sort(launch, data, place) if len(data) > len(RESERVED_KEYS) else LaunchMetrics()
-        )
+        found = self._sort(launch, data, place) if len(data) > len(RESERVED_KEYS) else _NOTHING
         if launch.scope is None:
             name = data["name"]
             launch.name = name if isinstance(name, str) else launch.compiled
@@ -274,7 +273,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
                     self._thread.__dict__["evaluating"] = False
             else:
                 _add_metrics(launch.scope, found.host)
-            launch.keys.update(found.host, found.device)
+            launch.keys |= {*found.host, *found.device}
         except Exception as error:
             keys = ", ".join([*found.host, *found.device])
             self._tell(

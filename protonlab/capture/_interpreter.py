@@ -36,6 +36,8 @@ KernelMetadata = namedtuple(
 )
 SpecializationProxy = namedtuple("SpecializationProxy", "constants signature")
 
+TOO_LATE = "Triton was imported before its interpreter was switched on, so kernels cannot run here"
+
 
 def is_whole() -> bool:
     """Whether Triton was imported with the interpreter on: its own functions are then too."""

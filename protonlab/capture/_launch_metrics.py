@@ -6,15 +6,15 @@ bend silently (2**63 becomes a float, NaN becomes null) is told apart here.
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from math import isfinite
+from typing import Any, NamedTuple
 
 RESERVED_KEYS = frozenset({"name", "function", "stream"})
-_INT64 = range(-(2**63), 2**63)
-_PLAIN = (int, float)
+# Written by Proton for each kernel; a metric of the same name would be added to them.
+_PROTONS_KEYS = frozenset({"count", "time (ns)", "device_id", "device_type"})
+_LIMIT = 2**63
 _FLOPS_KEYS = frozenset({"flops", "flops8", "flops16", "flops32", "flops64"})
 
 
@@ -22,8 +22,7 @@ class Unrecordable(Exception):
     """A metadata value that Proton cannot keep; the message says why."""
 
 
-@dataclass(frozen=True)
-class LaunchMetrics:
+class LaunchMetrics(NamedTuple):
     """The metrics of one launch.
 
     Parameters
@@ -36,9 +35,9 @@ class LaunchMetrics:
         Key -> why there is no metric under it.
     """
 
-    host: dict[str, Any] = field(default_factory=dict)
-    device: dict[str, Any] = field(default_factory=dict)
-    problems: dict[str, str] = field(default_factory=dict)
+    host: dict[str, Any]
+    device: dict[str, Any]
+    problems: dict[str, str]
 
 
 def sort_metrics(
@@ -63,24 +62,38 @@ def sort_metrics(
     vectors, device_tensors
         Whether this Triton records lists, and tensors on a GPU.
     """
-    found = LaunchMetrics()
+    host: dict[str, Any] = {}
+    device: dict[str, Any] = {}
+    problems: dict[str, str] = {}
     for key, value in metadata.items():
-        if key in RESERVED_KEYS or value is None or (record is not None and key not in record):
+        if key in RESERVED_KEYS or (record is not None and key not in record):
+            continue
+        kind = type(value)
+        # The usual case, for speed: a number of the type that its key had before.
+        if kind is types.get(key) and (
+            isfinite(value) if kind is float else -_LIMIT <= value < _LIMIT
+        ):
+            host[key] = value
+            continue
+        if value is None:
             continue
         try:
-            plain = value if type(value) in _PLAIN else _plain(value, device_tensors)
+            if not isinstance(key, str) or not key:
+                raise Unrecordable("a metric's name is a text that is not empty")
+            if key in _PROTONS_KEYS:
+                raise Unrecordable("Proton itself records something under that name")
+            plain = _plain(value, device_tensors)
             if hasattr(plain, "data_ptr"):
-                found.device[key] = plain
-                continue
-            if isinstance(plain, list):
+                device[key] = plain
+            elif isinstance(plain, list):
                 if not vectors:
                     raise Unrecordable("this Triton records no vectors, 3.7 and later do")
-                found.host[key] = [_checked(key, item, types, plain) for item in plain]
+                host[key] = [_checked(key, item, types, plain) for item in plain]
             else:
-                found.host[key] = _checked(key, plain, types)
+                host[key] = _checked(key, plain, types)
         except Unrecordable as error:
-            found.problems[str(key)] = str(error)
-    return found
+            problems[str(key)] = str(error)
+    return LaunchMetrics(host, device, problems)
 
 
 def _plain(value: Any, device_tensors: bool) -> Any:
@@ -133,9 +146,10 @@ def _checked(
     key: str, value: int | float, types: dict[str, type], vector: Iterable[Any] = ()
 ) -> int | float:
     """Give the value the type that its key has had so far."""
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and not isfinite(value):
         raise Unrecordable(f"it is {value}")
     if key in _FLOPS_KEYS:
+        types[key] = float
         return float(value)
     if key == "bytes" or isinstance(value, bool):
         value = int(value)
@@ -152,6 +166,6 @@ def _checked(
         value = int(value)
     if wanted is float:
         return float(value)
-    if value not in _INT64:
+    if not -_LIMIT <= value < _LIMIT:
         raise Unrecordable(f"{value} does not fit in 64 bits; return it as a float")
     return value

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 class Launch:
     """One launch, from its first enter to its last exit."""
 
-    __slots__ = ("closed", "compiled", "failed", "keys", "name", "owner", "scope")
+    scope: int | None = None  # Proton's id of the open frame
+    name = ""  # of the open frame
+    owner: object | None = None  # the hook that opened the frame
+    keys: frozenset[str] = frozenset()  # metrics written so far
+    failed = False  # its metadata function raised
+    closed = False
 
     def __init__(self, compiled: str) -> None:
         self.compiled = compiled
-        self.name = compiled
-        self.scope: int | None = None  # Proton's id of the open frame
-        self.owner: object | None = None  # the hook that opened the frame
-        self.keys: set[str] = set()  # metrics written so far
-        self.failed = False  # its metadata function raised
-        self.closed = False
 
 
 class Kernel:

@@ -51,21 +51,20 @@ def enable_interpreter() -> str | None:
     str or None
         One line for the user; None when there is nothing to say.
     """
-    if has_gpu() and not interpreting():
+    no_gpu = not has_gpu()
+    if not no_gpu and not interpreting():
         return None
     if "triton" not in sys.modules:
         os.environ[_SWITCH] = "1"  # read while Triton is imported, just below
     try:
         from protonlab.capture import _interpreter
-    except ImportError:
-        return "Triton is not installed, so there are no kernels to record: pip install triton"
+    except ImportError as error:
+        return f"no kernels can be recorded: {error}; pip install 'triton>=3.6'"
     if not _interpreter.is_whole():
-        return (
-            "no GPU driver, and Triton was imported before protonlab, so kernels cannot run: "
-            "restart the kernel, load protonlab first"
-        )
+        return f"{_interpreter.TOO_LATE}: restart the kernel, load protonlab first"
     _interpreter.install()
+    why = "no GPU driver" if no_gpu else f"{_SWITCH} is set"
     return (
-        "no GPU driver: Triton kernels run in its interpreter on the CPU; put tensors on "
+        f"{why}: Triton kernels run in its interpreter on the CPU; put tensors on "
         "protonlab.device()"
     )

@@ -57,7 +57,8 @@ class Proton:
 
     def own_hook_is_active(self) -> bool:
         """Whether a session with Proton's own launch hook runs beside ours."""
-        return any(type(hook) is self._own_hook for hook in self.hook_manager.active_hooks)
+        active = self.hook_manager.active_hooks
+        return len(active) > 1 and any(type(hook) is self._own_hook for hook in active)
 
     def capturing(self) -> bool:
         """Whether metrics must be written by helper kernels because a CUDA graph is captured."""

@@ -147,6 +147,10 @@ class Session:
         if interpreted:
             from protonlab.capture import _interpreter
 
+            if not _interpreter.is_whole():
+                raise CaptureError(
+                    f"{_interpreter.TOO_LATE}; restart the kernel and load protonlab first"
+                )
             self._launches = _interpreter.Launches()
             self._launches.start()
         try:

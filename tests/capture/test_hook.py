@@ -184,6 +184,14 @@ def test_odd_metric_names() -> None:
     assert set(metrics(session)) == {"depth_metric", "a b", "größe", "power_W"}
 
 
+@pytest.mark.parametrize("key", ["count", "time (ns)", "device_id", "device_type", "", 3])
+def test_metric_names_that_are_taken_or_none(key: Any) -> None:
+    with pytest.warns(UserWarning, match=f"has no metric {str(key)!r}".replace("(", r"\(")[:20]):
+        session = record({key: 7, "n": 1})
+    assert metrics(session) == {"n": 1}
+    assert row(session, "told_kernel")["count"] == 1
+
+
 def test_record_chooses_metrics() -> None:
     with Session(record="bytes,share") as session:
         add()

@@ -180,6 +180,29 @@ def test_enable_interpreter_after_triton() -> None:
     assert "restart the kernel and load protonlab first" in problem
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_interpreter_switched_on_too_late() -> None:
+    problem, ran = python(
+        "import triton, os; os.environ['TRITON_INTERPRET'] = '1'\n"
+        "from protonlab.capture import Session\n"
+        "with Session() as session: pass\n"
+        "print(session.problem); print('the body ran')"
+    )
+    assert problem.startswith("Triton was imported before its interpreter was switched on")
+    assert ran == "the body ran"
+
+
+def test_interpreter_that_the_user_switched_on() -> None:
+    (message,) = python(
+        "import os, sys; from types import SimpleNamespace as N\n"
+        "sys.modules['torch'] = N(cuda=N(is_available=lambda: True))\n"
+        "from protonlab.capture import _platform\n"
+        "print(_platform.enable_interpreter())",
+        TRITON_INTERPRET="1",
+    )
+    assert message.startswith("TRITON_INTERPRET is set: Triton kernels run in its interpreter")
+
+
 def test_importing_the_package_loads_no_triton() -> None:
     code = (
         "import sys, protonlab.capture as c; c.OPTIONS; c.device(); dir(c);"
