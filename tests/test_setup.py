@@ -100,10 +100,12 @@ def make(
     """Run make with the project's Makefile in an empty folder."""
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(project / name, folder)
+    # These tests may themselves run below `make test`, which leaves its flags to those below.
+    inherited = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL")}
     return subprocess.run(
         ["make", *arguments],
         cwd=folder,
-        env=os.environ | variables,
+        env=inherited | variables,
         capture_output=True,
         text=True,
         check=False,
