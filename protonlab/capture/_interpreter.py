@@ -25,7 +25,7 @@ from triton.runtime import interpreter
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import mangle_type
 
-from protonlab.capture import _narrow_floats, _proton
+from protonlab.capture import _narrow_floats, _older_arithmetic, _proton
 from protonlab.errors import ProtonLabError
 
 InterpretedFunction = interpreter.InterpretedFunction
@@ -46,9 +46,11 @@ def is_whole() -> bool:
 
 def install() -> None:
     """Correct the interpreter's arithmetic and autotuning, for the rest of the process."""
+    if hasattr(Autotuner.run, "by_protonlab"):
+        return
+    _older_arithmetic.install(interpreter)  # first: the next one wraps its operations
     _narrow_floats.install(interpreter, tl)
-    if not hasattr(Autotuner.run, "by_protonlab"):
-        Autotuner.run = _first_configuration(Autotuner.run)
+    Autotuner.run = _first_configuration(Autotuner.run)
 
 
 def _first_configuration(original: Any) -> Any:

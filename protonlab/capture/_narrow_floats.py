@@ -50,7 +50,7 @@ CONVERTS = _words(
 
 
 def install(interpreter: Any, language: Any) -> None:
-    """Correct the interpreter's builder, once a process.
+    """Correct the interpreter's builder; to be called once a process.
 
     Parameters
     ----------
@@ -60,9 +60,6 @@ def install(interpreter: Any, language: Any) -> None:
         The module ``triton.language``.
     """
     builder = interpreter.InterpreterBuilder
-    if hasattr(builder, "corrected_by_protonlab"):
-        return
-    builder.corrected_by_protonlab = True
     floats = _Floats(interpreter, language)
     for attribute in [name for name in vars(builder) if name.startswith("create_")]:
         name = attribute.removeprefix("create_")
