@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext as nothing
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -371,6 +372,16 @@ def test_run_cell_async_outside_of_a_cell_is_closed_by_the_next_one(notebook: No
     ran = notebook.run("1")  # IPython fires no event at the end of a bare run_cell_async
     assert "run1: 1 kernel kept" in ran.out
     assert notebook.launches("run1") == {"p_double": 1}
+
+
+def test_cell_cancelled_before_it_began(notebook: Notebook) -> None:
+    # Kernels then report no result at all.
+    events = notebook.shell.events
+    events.trigger("pre_run_cell", SimpleNamespace(raw_cell="%%proton run1 view=none\n1"))
+    assert not nothing_is_open()
+    events.trigger("post_run_cell", None)
+    assert nothing_is_open()
+    assert notebook.launches("run1") == {}
 
 
 def test_line_form_is_shown_once_when_not_assigned(notebook: Notebook) -> None:

@@ -1,0 +1,175 @@
+"""How a profile shows itself: its summary word for word, and where which view appears."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from protonlab.display import show, summary
+from protonlab.errors import MetricError
+from protonlab.formats import load
+from protonlab.model import Profile, ProfileInfo
+
+H200 = {"arch": "90", "num_sms": 132, "clock_rate": 1980000, "memory_clock_rate": 3201000,
+        "bus_width": 6144}  # fmt: skip
+
+
+def profile_of(
+    kernels: Mapping[str, tuple[int, int]], info: ProfileInfo, device: str = "CUDA"
+) -> Profile:
+    """Build a profile from kernel names -> (launches, ns)."""
+    children = [
+        {
+            "frame": {"name": name, "type": "function"},
+            "metrics": {"count": count, "time (ns)": ns, "device_id": "0", "device_type": device},
+            "children": [],
+        }
+        for name, (count, ns) in kernels.items()
+    ]
+    metrics = {"count": 0, "time (ns)": 0}
+    root = {"frame": {"name": "ROOT", "type": "function"}, "metrics": metrics, "children": children}
+    return load(json.dumps([root, {device: {"0": H200}}]).encode(), info=info)
+
+
+THREE = {"_p_matmul": (3, 600), "clear": (1, 300), "at::add": (2, 100)}
+
+
+def three_states(**info: Any) -> Profile:
+    launches = {"_p_matmul": (3, 3), "clear": (1, 0)}
+    given = ProfileInfo(name="run1", gpu="NVIDIA H200", launches=launches, **info)
+    return profile_of(THREE, given).with_hook({}, {"_p_matmul"}, {"clear"})
+
+
+def test_kept_filtered_and_unseen_with_their_shares() -> None:
+    assert summary(three_states(include="_p_.*")).lines == (
+        "run1: 1 kernel kept (3 launches, 60.0 %), 1 kernel filtered (1 launch, 30.0 %), "
+        "1 kernel unseen (2 launches, 10.0 %) of 1.00 µs GPU time · NVIDIA H200",
+    )
+
+
+def test_many_launches() -> None:
+    kernels = {"a": (1000, 3000), "b": (2000, 1000)}
+    info = ProfileInfo(name="run1", gpu="NVIDIA H200")
+    profile = profile_of(kernels, info).with_hook({}, {"a", "b"}, set())
+    assert summary(profile).lines == (
+        "run1: 2 kernels kept (3,000 launches, 100 %) of 4.00 µs GPU time · NVIDIA H200",
+    )
+
+
+def test_time_on_the_interpreter_is_not_called_gpu_time() -> None:
+    profile = profile_of({"a": (1, 2000)}, ProfileInfo(name="run1"), "CPU").with_hook({}, {"a"}, [])
+    assert summary(profile).lines == (
+        "run1: 1 kernel kept (1 launch, 100 %) of 2.00 µs · interpreter, CPU",
+    )
+
+
+def test_file_that_no_hook_of_ours_recorded() -> None:
+    assert summary(profile_of(THREE, ProfileInfo(gpu="NVIDIA H200"))).lines == (
+        "profile: 3 kernels (6 launches) of 1.00 µs GPU time · NVIDIA H200",
+    )
+
+
+def test_no_kernel() -> None:
+    note = "The metadata of a failed."
+    assert summary(profile_of({}, ProfileInfo(name="run1", notes=(note,)))).lines == (
+        "run1: no kernel was launched",
+        note,
+    )
+
+
+def test_notes_follow() -> None:
+    assert summary(three_states(notes=("First.", "Second."))).lines[1:] == ("First.", "Second.")
+
+
+def test_nothing_matched_lists_the_names_seen() -> None:
+    names = [f"k{number:02}" for number in range(14)]
+    info = ProfileInfo(
+        name="run1", include="x", exclude="y", launches={name: (1, 0) for name in names}
+    )
+    profile = profile_of(dict.fromkeys(names, (1, 100)), info).with_hook({}, set(), names)
+    assert summary(profile).lines == (
+        "run1: no kernel kept, 14 kernels filtered (14 launches, 100 %) of 1.40 µs GPU time · "
+        "CUDA 0 (sm_90, 132 SMs)",
+        "No kernel passed include=x exclude=y. Patterns are anchored at the start of the compiled "
+        "name (re.match); begin with .* to match anywhere. Names seen: k00, k01, k02, k03, k04, "
+        "k05, k06, k07, k08, k09, k10, k11 and 2 more",
+    )
+
+
+def test_nothing_that_triton_launched() -> None:
+    info = ProfileInfo(name="run1", include="x")
+    profile = profile_of({"gemm": (1, 100)}, info).with_hook({}, set(), set())
+    assert summary(profile).lines[1:] == (
+        "The filter had nothing to match: only kernels that Triton launches pass it, and these "
+        "came from elsewhere: gemm",
+    )
+
+
+def test_summary_is_escaped_on_a_page() -> None:
+    info = ProfileInfo(name="<script>", include="x")
+    shown = summary(profile_of({"<b>&": (1, 100)}, info).with_hook({}, set(), set()))
+    page = shown._repr_html_()
+    assert page.count("<div>") == 2
+    assert "<script>" not in page
+    assert "<b>" not in page
+    assert "<script>" in repr(shown)
+
+
+def test_plain_python_gets_text(capsys: pytest.CaptureFixture[str]) -> None:
+    show(three_states())
+    out = capsys.readouterr().out
+    assert out.startswith("run1: 1 kernel kept")
+    assert out.count("_p_matmul") == 1  # the table, once, for all three views
+
+
+def test_view_without_anything_is_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    show(three_states(), view=())
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_unknown_metric_raises_before_anything_is_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(MetricError, match="'n_tokens' is not a metric of this profile"):
+        show(three_states(), metrics=["n_tokens"])
+    assert capsys.readouterr().out == ""
+
+
+def test_representation_is_one_short_line() -> None:
+    text = repr(three_states())
+    assert text.startswith("<Profile 'run1': 3 kernels, 6 launches")
+    assert "\n" not in text
+    assert len(text) < 100
+
+
+SHELL = """\
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+run = InteractiveShell.instance().run_cell
+run("import sys, protonlab", store_history=True)
+print(sorted({"pandas", "plotly", "torch", "triton", "numpy"} & set(sys.modules)))
+run("protonlab.load(sys.argv[1])", store_history=True)
+run("protonlab.load(sys.argv[1]);", store_history=True)
+run("import importlib; importlib.reload(protonlab)", store_history=True)
+run("protonlab.load(sys.argv[1])", store_history=True)
+"""
+
+
+def test_import_in_a_running_shell_makes_profiles_show_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    path = tmp_path / "profile.hatchet"
+    three_states().save(path)
+    ran = subprocess.run(
+        [sys.executable, "-c", SHELL, str(path)], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.startswith("[]\n")  # nothing heavy before there is a profile
+    assert ran.stdout.count("run1: 1 kernel kept (3 launches, 60.0 %)") == 2, ran.stdout
+    assert "Error" not in ran.stdout + ran.stderr
