@@ -113,6 +113,11 @@ def _register_display(shell: InteractiveShell) -> None:
     formatter.ipython_display_formatter.for_type_by_name(*_PROFILE, _show)
 
 
+def _running_shell() -> InteractiveShell | None:
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get_ipython() if get_ipython is not None else None
+
+
 _PROFILE = ("protonlab.model.profile", "Profile")
-if "IPython" in sys.modules and (_shell := sys.modules["IPython"].get_ipython()) is not None:
+if (_shell := _running_shell()) is not None:
     _register_display(_shell)

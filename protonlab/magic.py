@@ -4,6 +4,8 @@ IPython itself runs the cell. An input transformer takes the option line away an
 and close the session around it, so that the last expression, ``;``, strings, ``await`` and
 tracebacks are those of the cell without the line. The registered magic serves what no cell event
 can see: ``%proton STATEMENT``, calls from code, help, and the error of a wrong option line.
+
+A silent run fires no cell event: cells of a notebook under ``%run`` run, unprofiled.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import ast
 import dis
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from IPython.core.error import UsageError
@@ -45,7 +47,7 @@ class CellTransformer:
     and the cell fails without having run.
     """
 
-    namespace: Mapping[str, Any] = field(repr=False)  # the user's variables, to look up hook=name
+    shell: Any  # IPython's InteractiveShell; its variables are read, for hook=name
     # Not that there are any: IPython skips such transformers when it asks whether a cell is
     # finished, and so a %%proton cell in a terminal ends with an empty line like any cell magic.
     has_side_effects: ClassVar[bool] = True
@@ -58,7 +60,7 @@ class CellTransformer:
                 return lines
             if cell.options.wants_help:  # IPython refuses a cell magic without a body
                 return ["get_ipython().run_line_magic('proton', '--help')\n"]
-            hook_of(cell.options, self.namespace)
+            hook_of(cell.options, self.shell.user_ns)
         except UsageError:
             return option_line_first(lines)
         return cell.lines
@@ -113,7 +115,7 @@ class ProtonMagics(Magics):
 
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
-        self.transformer = CellTransformer(shell.user_ns)
+        self.transformer = CellTransformer(shell)
         self._shell: Any = shell  # IPython is typed in part, and differently in each release
         self._open: list[Recording] = []
 
@@ -159,9 +161,9 @@ class ProtonMagics(Magics):
             self._finish(recording)
             raise
         profile = self._finish(recording, shows=not is_used)
-        if cell is None:
-            return profile if is_used else None
-        return value
+        if cell is not None:
+            return value
+        return profile if is_used else None
 
     proton.__doc__ = help_text()
 
@@ -176,26 +178,24 @@ class ProtonMagics(Magics):
             hook=hook_of(options, self._shell.user_ns),
             **options.typed("include", "exclude", "context", "record"),
         )
+        session.start()
         recording = Recording(options, session, info)
         self._open.append(recording)
-        session.start()
         return recording
 
     def _finish(self, recording: Recording, *, shows: bool = True) -> Profile | None:
         """Close a session, leave its profile in the user's variables, show it."""
         self._open.remove(recording)
         recording.session.stop()
-        profile, problem = None, None
+        profile: Profile | None = None  # an older profile under the name would mislead
         try:
             profile = recording.session.profile
         except CaptureError as error:
-            problem = error
+            print(error)
         for name in ("_proton", recording.options.name):
             if name is not None:
-                self._shell.user_ns[name] = profile  # None, rather than an older profile
-        if profile is None:
-            print(problem)
-        elif shows:
+                self._shell.user_ns[name] = profile
+        if profile is not None and shows:
             self._show(profile, recording.options)
         return profile
 
