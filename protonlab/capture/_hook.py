@@ -11,16 +11,13 @@ H200). They are needed for metrics on the GPU and under graph capture only, once
 
 from __future__ import annotations
 
-import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import Any, ClassVar
 
 from protonlab.capture import _proton
 from protonlab.capture._launch_metrics import RESERVED_KEYS, LaunchMetrics, sort_metrics
-from protonlab.capture._launch_record import HookRecord, Kernel, Launch
+from protonlab.capture._launch_record import HookRecord, Kernel, Launch, Notes
 from protonlab.capture.options import option
 from protonlab.model.filters import KernelFilter
 
@@ -75,7 +72,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         self._compiled: dict[Any, str] = {}  # function handle -> compiled name
         self._kernel_of: dict[str, str] = {}
         self._types: dict[str, type] = {}
-        self._notes: dict[tuple[str, str], str] = {}
+        self._notes = Notes()
         self.configure(include=include, exclude=exclude)
 
     def configure(self, *, include: str | None = None, exclude: str | None = None) -> None:
@@ -109,8 +106,14 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         return HookRecord(
             {name: (kernel.seen, kernel.kept) for name, kernel in self._kernels.items()},
             dict(self._kernel_of),
-            tuple(self._notes.values()),
+            tuple(self._notes.messages),
         )
+
+    def begin(self) -> HookRecord:
+        """Begin a session: warn anew, let metrics have new types; give back the record so far."""
+        self._types.clear()
+        self._notes.renew()
+        return self.record
 
     # Proton's side of the hook.
 
@@ -156,7 +159,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
                 kernel.kept += 1
                 self._keep(metadata, launch, kernel)
         except Exception as error:
-            self._tell("launch hook", "", f"the launch hook failed: {error!r}", None)
+            self._notes.tell("launch hook", "", f"the launch hook failed: {error!r}", None)
 
     def exit(self, metadata: Any) -> None:
         """Close the launch's frame."""
@@ -166,7 +169,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         # Read here, not from the launch: another hook may have evaluated the metadata, and a
         # kernel that this one rejects may be filed under a name that another session's gave it.
         name = metadata.data.get("name")
-        if name != launch.compiled:
+        if name != launch.compiled and isinstance(name, str):
             self._kernel_of.setdefault(name, launch.compiled)
         if launch.owner is self and not launch.closed:
             launch.closed = True
@@ -221,7 +224,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
             metadata.get()
         except Exception as error:
             launch.failed = True
-            self._tell(
+            self._notes.tell(
                 launch.compiled,
                 type(error).__name__,
                 f"the launch metadata of {launch.compiled} raised {type(error).__name__}: {error}; "
@@ -245,7 +248,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
             device_tensors=proton.records_device_tensors,
         )
         for key, problem in found.problems.items():
-            self._tell(
+            self._notes.tell(
                 launch.compiled,
                 key,
                 f"the launch metadata of {launch.compiled} has no metric {key!r}: {problem}",
@@ -264,6 +267,8 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         place: Callable[..., Any] | None,
     ) -> None:
         assert launch.scope is not None
+        if proton.helpers_missing:
+            proton.load_helpers(kernel.state)
         try:
             if found.device or proton.capturing():
                 self._thread.__dict__["evaluating"] = True
@@ -276,21 +281,9 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
             launch.keys |= {*found.host, *found.device}
         except Exception as error:
             keys = ", ".join([*found.host, *found.device])
-            self._tell(
+            self._notes.tell(
                 launch.compiled,
                 keys,
                 f"Proton refused metrics of {launch.compiled} ({keys}): {error}",
                 place,
             )
-
-    def _tell(self, kernel: str, what: str, message: str, place: Callable[..., Any] | None) -> None:
-        """Warn once a kernel and cause, pointing at the metadata function."""
-        if (kernel, what) in self._notes:
-            return
-        self._notes[kernel, what] = message
-        code = getattr(place, "__code__", None)
-        file, line = (code.co_filename, code.co_firstlineno) if code else (sys.argv[0] or "-", 1)
-        # Without a registry, Python's "once a place" does not hide it in the next session. Where
-        # warnings are errors this raises; the launch goes on all the same.
-        with suppress(UserWarning):
-            warnings.warn_explicit(message, UserWarning, file, line, "protonlab")

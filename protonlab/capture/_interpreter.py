@@ -86,35 +86,35 @@ class Launches:
     def start(self) -> None:
         """Send launches through the hooks."""
         install()
-        original = InterpretedFunction.run
-        if hasattr(original, "sessions"):
-            original.sessions += 1
-            return
-
-        @functools.wraps(original)
-        def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-            launch = functools.partial(original, function, *args, warmup=warmup, **kwargs)
-            if warmup:
-                return launch(grid=grid)
-            return _launch(function, launch, grid, args, kwargs)
-
-        scope = sys.modules["triton.profiler.scope"]
-        run.sessions = 1  # type: ignore[attr-defined]
-        run.look_up = getattr(scope, "set_metric_kernels", None)  # type: ignore[attr-defined]
-        if run.look_up is not None:  # type: ignore[attr-defined]
-            # Scope metrics look helper kernels up on the GPU, which nothing here needs.
-            scope.set_metric_kernels = lambda: None  # type: ignore[attr-defined]
-        InterpretedFunction.run = run
+        if not hasattr(InterpretedFunction.run, "sessions"):
+            InterpretedFunction.run = _recorded(InterpretedFunction.run)
+        InterpretedFunction.run.sessions += 1
 
     def stop(self) -> None:
         """Put Triton's own launch back when the last session ends."""
         run = InterpretedFunction.run
         run.sessions -= 1
-        if run.sessions:
-            return
-        InterpretedFunction.run = run.__wrapped__
-        if run.look_up is not None:
-            sys.modules["triton.profiler.scope"].set_metric_kernels = run.look_up  # type: ignore[attr-defined]
+        if not run.sessions:
+            InterpretedFunction.run = run.__wrapped__
+            vars(_scope()).update(run.replaced)
+
+
+def _scope() -> Any:
+    return sys.modules["triton.profiler.scope"]  # its package has a class of that name
+
+
+def _recorded(original: Any) -> Any:
+    @functools.wraps(original)
+    def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        launch = functools.partial(original, function, *args, warmup=warmup, **kwargs)
+        return launch(grid=grid) if warmup else _launch(function, launch, grid, args, kwargs)
+
+    run.sessions = 0  # type: ignore[attr-defined]
+    # Scope metrics look helper kernels up on the GPU, which nothing here needs.
+    look_up = "set_metric_kernels"
+    run.replaced = {look_up: vars(_scope())[look_up]} if look_up in vars(_scope()) else {}  # type: ignore[attr-defined]
+    vars(_scope()).update(dict.fromkeys(run.replaced, lambda: None))  # type: ignore[attr-defined]
+    return run
 
 
 def _launch(

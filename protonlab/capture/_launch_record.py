@@ -1,8 +1,13 @@
-"""What a launch hook keeps of a launch, of a kernel, and of a session."""
+"""What a launch hook remembers of a launch, a kernel and a session, and what it has said."""
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 
 class Launch:
@@ -29,6 +34,31 @@ class Kernel:
         self.seen = 0
         self.kept = 0
         self.state = state  # frame under which Proton files what its metadata function launches
+
+
+class Notes:
+    """What a hook has said about missing metrics: each cause once a session and kernel."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self._told: set[tuple[str, str]] = set()
+
+    def renew(self) -> None:
+        """Let everything be said again."""
+        self._told.clear()
+
+    def tell(self, kernel: str, cause: str, message: str, place: Callable[..., Any] | None) -> None:
+        """Warn, pointing at the metadata function `place`."""
+        if (kernel, cause) in self._told:
+            return
+        self._told.add((kernel, cause))
+        self.messages.append(message)
+        code = getattr(place, "__code__", None)
+        file, line = (code.co_filename, code.co_firstlineno) if code else (sys.argv[0] or "-", 1)
+        # Without a registry, Python's "once a place" does not hide it in the next session. Where
+        # warnings are errors this raises; the launch goes on all the same.
+        with suppress(UserWarning):
+            warnings.warn_explicit(message, UserWarning, file, line, "protonlab")
 
 
 @dataclass(frozen=True)

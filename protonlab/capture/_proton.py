@@ -10,10 +10,12 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from protonlab.errors import CaptureError, MissingDependencyError, ProtonLabError
+from protonlab.capture._failures import explain, explain_disabled
+from protonlab.errors import CaptureError, MissingDependencyError
 
 _INSTALL = "pip install 'triton>=3.6' (torch brings a matching one with its CUDA builds)"
 
@@ -43,10 +45,12 @@ class Proton:
         self.enter_state, self.exit_state = libproton.enter_state, libproton.exit_state
         self._own_hook = LaunchHook
         self._state_name = getattr(state, "get_metadata_state_name", None)
-        self._metric_kernels_for: tuple[int, int] | None = None
+        self._helpers_for: tuple[int, int] | None = None  # device and stream
         # Triton 3.7 and later: vectors, tensors on the GPU, profiles in memory, flushing.
         self.records_device_tensors = hasattr(libproton, "TensorMetric")
         self.records_vectors = self.records_device_tensors
+        # Kernels that write metrics on the GPU; the interpreter can do without.
+        self.helpers_missing = self.records_device_tensors and not knobs.runtime.interpret
         self.reads_memory = hasattr(libproton, "get_data_msgpack")
 
     def metadata_state(self, kernel: str) -> str:
@@ -70,20 +74,35 @@ class Proton:
             and torch.cuda.is_current_stream_capturing()
         )
 
+    def load_helpers(self, state: str) -> None:
+        """Load the helper kernels before a graph capture needs them: inside one it is too late."""
+        self.helpers_missing = False
+        self.enter_state(state)
+        try:
+            with suppress(Exception):  # the metric that needs them will say why it is missing
+                self._set_helpers()
+        finally:
+            self.exit_state()
+
+    def _set_helpers(self) -> None:
+        from triton.profiler.metric import set_metric_kernels
+        from triton.runtime import driver
+
+        device = driver.active.get_current_device()
+        place = (device, driver.active.get_current_stream(device))
+        if self._helpers_for != place:
+            set_metric_kernels()
+            self._helpers_for = place
+
     def add_device_metrics(
         self, scope: int, host: dict[str, Any], device: dict[str, Any], state: str
     ) -> None:
-        """Add metrics with the helper kernels that copy tensors without a synchronisation."""
-        from triton.profiler.metric import set_metric_kernels, transform_tensor_metrics
-        from triton.runtime import driver
+        """Add metrics with the helper kernels, which copy tensors without a synchronisation."""
+        from triton.profiler.metric import transform_tensor_metrics
 
         self.enter_state(state)
         try:
-            number = driver.active.get_current_device()
-            stream = driver.active.get_current_stream(number)
-            if self._metric_kernels_for != (number, stream):
-                set_metric_kernels()
-                self._metric_kernels_for = (number, stream)
+            self._set_helpers()
             scalars, tensors = transform_tensor_metrics(device)
             self.add_metrics(scope, {**host, **scalars}, tensors)
         finally:
@@ -139,7 +158,7 @@ class Recording:
     def __init__(self, context: str, hook: Any, *, interpreted: bool) -> None:
         self._proton = require()
         if self._proton.is_disabled():
-            raise CaptureError(_disabled(self._proton))
+            raise CaptureError(explain_disabled(command_line=self._proton.flags.command_line))
         self._folder = Path(tempfile.mkdtemp(prefix="protonlab-"))
         before = set(os.environ)
         self._set: set[str] = set()  # environment that Proton sets: the paths of its libraries
@@ -171,7 +190,7 @@ class Recording:
             return cast(int, proton.libproton.start(*args))
         session = proton.profiler.start(path, context=context)
         if session is None:
-            raise CaptureError(_disabled(proton))
+            raise CaptureError(explain_disabled(command_line=proton.flags.command_line))
         return cast(int, session)
 
     def pause(self) -> None:
@@ -232,60 +251,3 @@ def _synchronize() -> None:
     for device in range(torch.cuda.device_count()):
         if has_context(device):  # synchronising would create a context on an idle GPU
             torch.cuda.synchronize(device)
-
-
-def _disabled(proton: Proton) -> str:
-    if proton.flags.command_line:
-        return (
-            "this process runs under the proton command, which does the profiling; start it with "
-            "plain python to record here"
-        )
-    return (
-        "profiling is switched off by TRITON_PROTON_DISABLE; unset it, restart the kernel and run "
-        "the cell again"
-    )
-
-
-# A piece of Proton's message -> what to do about it.
-_CAUSES = (
-    (
-        "0 active drivers",
-        "Triton found no GPU driver; to record on Triton's interpreter instead, restart the "
-        "kernel and load protonlab first (%load_ext protonlab)",
-    ),
-    (
-        "cuptiSubscribe with error 39",
-        "another profiler holds CUPTI (torch.profiler ran in this process, or it runs under "
-        "nsys or ncu); restart the kernel and record before using the other one",
-    ),
-    (
-        "cuptiSubscribe with error 35",
-        "CUPTI gave no permission (error 35); allow profiling for all users with the driver "
-        "option NVreg_RestrictProfilingToAdminUsers=0, or run as administrator",
-    ),
-    (
-        "cuptiSubscribe with error 2",
-        "CUPTI cannot be used on this platform (error 2: no permission or no support, as in some "
-        "containers and virtual machines); allow profiling for the container "
-        "(--cap-add=SYS_ADMIN) or use another machine",
-    ),
-    (
-        "Session has not been initialized",
-        "the session was finalized while it was being recorded; leave proton.finalize() out of "
-        "the cell, or give it the id of your own session",
-    ),
-)
-
-
-def explain(error: Exception) -> str:
-    """One sentence about a failure of Proton's, with the next step."""
-    if isinstance(error, ProtonLabError):
-        return str(error)
-    text = str(error)
-    for piece, sentence in _CAUSES:
-        position = text.find(piece)
-        # "error 2" is not "error 24".
-        if position >= 0 and not text[position + len(piece) :][:1].isdigit():
-            return sentence
-    reason = " ".join(text.split()) or type(error).__name__
-    return f"Proton could not record: {reason}; protonlab needs Triton's Proton and a free CUPTI"

@@ -142,7 +142,7 @@ class Session:
             self._hook = LaunchHook(
                 include=self._filter.include, exclude=self._filter.exclude, record=self._record
             )
-        self._before = self._hook.record
+        self._before = self._hook.begin()
         interpreted = _platform.interpreting()
         if interpreted:
             from protonlab.capture import _interpreter

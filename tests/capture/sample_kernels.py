@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 import triton
@@ -93,3 +94,43 @@ def told(*queue: Any, launches: int | None = None) -> torch.Tensor:
     for _ in range(len(queue) if launches is None else launches):
         told_kernel[(1,)](x, BLOCK)
     return x
+
+
+def row(session: Session, name: str) -> dict[str, Any]:
+    """Metrics that a kernel of this name has, missing ones left out."""
+    frames = session.profile.frames
+    rows = (frames["name"] == name) & (frames["kind"] == "kernel")
+    (found,) = frames[rows].to_dict("records")
+    metrics = [column.column for column in session.profile.columns]
+    return {key: found[key] for key in metrics if not _missing(found[key])}
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (not isinstance(value, tuple) and bool(np.isnan(float(value))))
+
+
+def record(*queue: Any, **options: Any) -> Session:
+    with Session(**options) as session:
+        told(*queue)
+    return session
+
+
+def metrics(session: Session, name: str = "told_kernel") -> dict[str, Any]:
+    found = row(session, name)
+    assert found.pop("count") >= 1
+    assert found.pop("time_ns") > 0
+    return found
+
+
+N = 64
+
+
+def values(seed: int) -> torch.Tensor:
+    """Bfloat16 of both signs over many magnitudes, shape (N,)."""
+    generator = torch.Generator().manual_seed(seed)
+    wide = torch.randn(N, generator=generator) * torch.exp(3 * torch.randn(N, generator=generator))
+    return wide.to(torch.bfloat16)
+
+
+def same(found: torch.Tensor, wanted: torch.Tensor) -> None:
+    torch.testing.assert_close(found, wanted.to(found.dtype), rtol=0, atol=0, equal_nan=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,17 +9,15 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from sample_kernels import N, same, values
 from triton.runtime import interpreter
 
-from protonlab.capture import _float_codec as codec
 from protonlab.capture import _narrow_floats
 from protonlab.errors import ProtonLabError
 
 pytestmark = pytest.mark.skipif(
     not triton.knobs.runtime.interpret, reason="kernels are compiled: this tests the interpreter"
 )
-
-N = 64
 
 
 @triton.jit
@@ -75,16 +72,6 @@ def binary(x_ptr, y_ptr, out_ptr, OP: tl.constexpr):  # noqa: ANN001, ANN201
     elif OP == "zeros":
         z = x + tl.zeros((64,), tl.bfloat16)
     tl.store(out_ptr + offs, z)
-
-
-def values(seed: int) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    wide = torch.randn(N, generator=generator) * torch.exp(3 * torch.randn(N, generator=generator))
-    return wide.to(torch.bfloat16)
-
-
-def same(found: torch.Tensor, wanted: torch.Tensor) -> None:
-    torch.testing.assert_close(found, wanted.to(found.dtype), rtol=0, atol=0, equal_nan=True)
 
 
 TORCH: dict[str, Any] = {
@@ -224,100 +211,6 @@ def test_rounding_toward_zero(kind: str, dtype: torch.dtype) -> None:
 
 
 @triton.jit
-def reduction(x_ptr, out_ptr, index_ptr, OP: tl.constexpr):  # noqa: ANN001, ANN201
-    rows = tl.arange(0, 4)
-    x = tl.load(x_ptr + 16 * rows[:, None] + tl.arange(0, 16)[None, :])
-    if OP == "sum":
-        tl.store(out_ptr + rows, tl.sum(x, 1))
-    elif OP == "max":
-        tl.store(out_ptr + rows, tl.max(x, 1))
-    elif OP == "min":
-        tl.store(out_ptr + rows, tl.min(x, 1))
-    elif OP == "max_index":
-        value, index = tl.max(x, 1, return_indices=True)
-        tl.store(out_ptr + rows, value)
-        tl.store(index_ptr + rows, index)
-    elif OP == "argmin":
-        tl.store(index_ptr + rows, tl.argmin(x, 1))
-    elif OP == "all":
-        tl.store(out_ptr, tl.sum(x))
-    elif OP == "softmax":
-        z = x - tl.max(x, 1)[:, None]
-        e = tl.exp(z.to(tl.float32))
-        tl.store(out_ptr + rows, tl.max(e / tl.sum(e, 1)[:, None], 1))
-
-
-@pytest.mark.parametrize("name", ["sum", "max", "min", "max_index", "argmin", "all", "softmax"])
-def test_reduction(name: str) -> None:
-    x = values(4).reshape(4, 16)
-    out = torch.zeros(4, dtype=torch.bfloat16)
-    index = torch.zeros(4, dtype=torch.int32)
-    reduction[(1,)](x, out, index, OP=name)
-    wide = x.float()
-    if name == "sum":
-        same(out, wide.sum(1).bfloat16())
-    elif name == "all":
-        same(out[0], wide.sum().bfloat16())
-    elif name == "softmax":
-        same(out, torch.softmax(wide, 1).amax(1).bfloat16())
-    elif name == "argmin":
-        same(index, x.argmin(1))
-    else:
-        same(out, x.amin(1) if name == "min" else x.amax(1))
-    if name == "max_index":
-        same(index, x.argmax(1))
-
-
-@triton.jit
-def dot(a_ptr, b_ptr, out_ptr):  # noqa: ANN001, ANN201
-    offs = tl.arange(0, 16)
-    grid = 16 * offs[:, None] + offs[None, :]
-    product = tl.dot(tl.load(a_ptr + grid), tl.load(b_ptr + grid))
-    tl.store(out_ptr + grid, product)
-
-
-@pytest.mark.parametrize(
-    "dtype", [torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2, torch.float16]
-)
-def test_dot(dtype: torch.dtype) -> None:
-    generator = torch.Generator().manual_seed(0)
-    a, b = (torch.randn(16, 16, generator=generator).to(dtype) for _ in range(2))
-    out = torch.empty(16, 16)
-    dot[(1,)](a, b, out)
-    torch.testing.assert_close(out, a.float() @ b.float())
-
-
-@triton.jit
-def dot_scaled(a_ptr, b_ptr, scale_ptr, out_ptr):  # noqa: ANN001, ANN201
-    rows = tl.arange(0, 16)
-    k = tl.arange(0, 64)
-    packed = tl.arange(0, 32)
-    a = tl.load(a_ptr + 64 * rows[:, None] + k[None, :])
-    b = tl.load(b_ptr + 16 * packed[:, None] + rows[None, :])
-    scale = tl.load(scale_ptr + 2 * rows[:, None] + tl.arange(0, 2)[None, :])
-    product = tl.dot_scaled(a, None, "bf16", b, scale, "e2m1")
-    tl.store(out_ptr + 16 * rows[:, None] + rows[None, :], product)
-
-
-def test_dot_scaled() -> None:
-    generator = torch.Generator().manual_seed(0)
-    a = (torch.randn(16, 64, generator=generator) * 1e6).bfloat16()  # beyond float16
-    b = torch.randint(0, 256, (32, 16), generator=generator, dtype=torch.uint8)
-    scale = torch.randint(120, 134, (16, 2), generator=generator, dtype=torch.uint8)
-    out = torch.empty(16, 16)
-    if not hasattr(interpreter.InterpreterBuilder, "create_dot_scaled"):
-        with pytest.raises(interpreter.InterpreterError):
-            dot_scaled[(1,)](a, b, scale, out)
-        return
-    dot_scaled[(1,)](a, b, scale, out)
-    levels = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
-    nibbles = torch.stack([b & 0xF, b >> 4], dim=1).reshape(64, 16).long()
-    wide = levels[nibbles & 7] * torch.where(nibbles & 8 > 0, -1.0, 1.0)
-    wide *= torch.exp2(scale.float() - 127).T.repeat_interleave(32, dim=0)
-    torch.testing.assert_close(out, a.float() @ wide, rtol=1e-5, atol=0)
-
-
-@triton.jit
 def atomic(x_ptr, out_ptr):  # noqa: ANN001, ANN201
     offs = tl.arange(0, 64)
     tl.atomic_add(out_ptr + offs, tl.load(x_ptr + offs))
@@ -338,30 +231,6 @@ def test_print_shows_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert "1.5" in capsys.readouterr().out
 
 
-FP8 = {"fp8e4nv": torch.float8_e4m3fn, "fp8e5": torch.float8_e5m2}
-
-
-@pytest.mark.parametrize("name", FP8)
-def test_float8_decodes_as_torch_does(name: str) -> None:
-    patterns = torch.arange(256, dtype=torch.int16).to(torch.uint8)
-    wanted = patterns.view(FP8[name]).float()
-    found = torch.from_numpy(codec.decode(patterns.numpy(), name).copy())
-    torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True)
-
-
-@pytest.mark.parametrize("name", FP8)
-def test_float8_rounds_as_torch_does_and_saturates(name: str) -> None:
-    largest = torch.finfo(FP8[name]).max
-    x = torch.linspace(-1.02 * largest, 1.02 * largest, 4001)
-    x = torch.cat([x, x / 1000, x / 1e5, torch.tensor([0.0, -0.0])])
-    wanted = x.clamp(-largest, largest).to(FP8[name]).view(torch.uint8)
-    assert codec.encode(x.numpy(), name).tolist() == wanted.tolist()
-    special = codec.encode(np.array([np.inf, -np.inf, np.nan], dtype=np.float32), name)
-    decoded = codec.decode(special, name).tolist()
-    assert decoded[:2] == [largest, -largest]
-    assert math.isnan(decoded[2])
-
-
 @triton.jit
 def float8_sum(x_ptr, out_ptr):  # noqa: ANN001, ANN201
     offs = tl.arange(0, 64)
@@ -373,12 +242,6 @@ def test_float8_arithmetic_is_refused() -> None:
     x = torch.ones(N).to(torch.float8_e5m2)
     with pytest.raises(interpreter.InterpreterError, match=r"no fadd for fp8e5.*float32 first"):
         float8_sum[(1,)](x, torch.empty(N, dtype=torch.float8_e5m2))
-
-
-@pytest.mark.parametrize("name", ["fp8e4b15", "fp8e4b8", "fp8e5b16"])
-def test_float8_of_other_hardware_is_refused(name: str) -> None:
-    with pytest.raises(ProtonLabError, match=name):
-        codec.decode(np.zeros(1, dtype=np.uint8), name)
 
 
 def test_every_operation_of_the_builder_is_sorted() -> None:
