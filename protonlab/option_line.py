@@ -198,7 +198,7 @@ def _store(found: tuple[Option, str, str], values: dict[str, Any]) -> str:
 def _variable(word: str) -> str:
     if not word.isidentifier() or keyword.iskeyword(word):
         raise UsageError(
-            f"{word!r} is neither an option nor a NAME that Python allows. {_legal_options()}"
+            f"{word!r} is neither an option nor a NAME that Python allows.\n{_legal_options()}"
         )
     return word
 
@@ -238,7 +238,7 @@ def _check_metric(name: str) -> None:
 def _no_such_option(name: str) -> str:
     close = difflib.get_close_matches(name, [option.name for option in OPTIONS], n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
-    return f"{name} is not an option of %%proton.{hint} {_legal_options()}"
+    return f"{name} is not an option of %%proton.{hint}\n{_legal_options()}"
 
 
 def _legal_options() -> str:

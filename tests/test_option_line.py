@@ -52,17 +52,17 @@ def test_cell_line(text: str, name: str | None, values: dict[str, Any]) -> None:
     [
         (
             "incude=a",
-            "incude is not an option of %%proton. Did you mean include? The options are include, "
+            "incude is not an option of %%proton. Did you mean include?\nThe options are include, "
             "exclude, context, record, hook, metrics, view; %proton --help explains them.",
         ),
         (
             "--quiet",
-            "quiet is not an option of %%proton. The options are include, exclude, context, "
+            "quiet is not an option of %%proton.\nThe options are include, exclude, context, "
             "record, hook, metrics, view; %proton --help explains them.",
         ),
         (
             "run-1",
-            "'run-1' is neither an option nor a NAME that Python allows. The options are include, "
+            "'run-1' is neither an option nor a NAME that Python allows.\nThe options are include, "
             "exclude, context, record, hook, metrics, view; %proton --help explains them.",
         ),
         (
