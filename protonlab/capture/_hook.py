@@ -139,8 +139,10 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
     def enter(self, metadata: Any) -> None:
         """Open the launch's frame with its metrics, if the filter keeps the kernel."""
         thread = self._thread.__dict__
-        if thread.get("evaluating"):
-            return  # launched by a metadata function: filed under the metadata frame, unmeasured
+        # What a metadata function launches is filed under the metadata frame, unmeasured; a kernel
+        # that was prepared before there was a hook has no metadata.
+        if metadata is None or thread.get("evaluating"):
+            return
         try:
             launch = getattr(metadata, "_protonlab_launch", None)
             if launch is None or launch.closed:

@@ -162,6 +162,7 @@ class Recording:
         self._folder = Path(tempfile.mkdtemp(prefix="protonlab-"))
         before = set(os.environ)
         self._set: set[str] = set()  # environment that Proton sets: the paths of its libraries
+        self._counted = False
         was_on = self._proton.flags.profiling_on
         try:
             self.id = self._start(str(self._folder / "profile"), context, interpreted)
@@ -173,9 +174,9 @@ class Recording:
             if isinstance(error, Exception):
                 raise CaptureError(explain(error)) from error
             raise
-        # Truthy, but not True: if another session starts meanwhile, Proton sets True, and
-        # `_restore` then leaves the switch on.
-        self._proton.flags.profiling_on = was_on or 1
+        # The switch counts our sessions. Whoever else starts one sets True, which then stays.
+        self._counted = was_on is not True
+        self._proton.flags.profiling_on = was_on + 1 if self._counted else True
         try:
             self._proton.hook_manager.register(hook, self.id)
         except BaseException:
@@ -234,9 +235,9 @@ class Recording:
         return (self._folder / "profile.hatchet").read_bytes()
 
     def _restore(self) -> None:
-        flags, manager = self._proton.flags, self._proton.hook_manager
-        if flags.profiling_on is not True and not any(manager.session_hooks.values()):
-            flags.profiling_on = False
+        flags = self._proton.flags
+        if self._counted and flags.profiling_on is not True:
+            flags.profiling_on = max(flags.profiling_on - 1, 0) or False
         for key in self._set & os.environ.keys():
             del os.environ[key]
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -19,6 +19,7 @@ from sample_kernels import (
     told_kernel,
     triton_kernels,
 )
+from triton.profiler.hooks import LaunchHook as ProtonsHook
 from triton.profiler.hooks.hook import Hook
 
 from protonlab import LaunchHook, ProtonLabError, Session
@@ -195,3 +196,15 @@ def test_compiled_name_where_another_hook_was_first() -> None:
             manager.unregister(99)
     assert session.profile.info.launches == {"told_kernel": (2, 2)}
     assert metrics(session, "two") == {"n": 2}
+
+
+def test_beside_protons_own_hook_metrics_are_counted_once() -> None:
+    manager = _proton.require().hook_manager
+    manager.register(ProtonsHook(), 99)  # as proton.start(hook="triton") does
+    try:
+        with Session() as session:
+            add()
+            add()
+    finally:
+        manager.unregister(99)
+    assert metrics(session, "add_kernel [n=128]")["bytes"] == 2 * 12 * 128
