@@ -78,6 +78,8 @@ def _read(
     names: npt.NDArray[np.object_] = np.empty(len(nodes), dtype=object)
     names[position] = list(map(_NAME, nodes))
     metrics = list(map(_METRICS, nodes))
+    # The root lists metrics with 0, to say that viewers may sum them; that is no measurement.
+    metrics[0] = {name: value for name, value in metrics[0].items() if value}
     extra = root.protonlab
     del root, nodes  # a large tree's memory is needed for its columns
     raw = raw_columns(metrics, position)

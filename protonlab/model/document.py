@@ -95,7 +95,9 @@ def _metrics(
         *((column.raw, frames[column.column].astype(object).tolist()) for column in columns),
     ]
     for row in range(len(frames)):
-        yield {name: value for name, values in raw if not _missing(value := values[row])}
+        # The root lists what viewers may sum, as Proton does.
+        summed = {"count": 0, "time (ns)": 0} if row == 0 else {}
+        yield summed | {name: value for name, values in raw if not _missing(value := values[row])}
 
 
 def _missing(value: Any) -> bool:
