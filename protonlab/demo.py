@@ -11,7 +11,7 @@ from nbformat.v4 import new_code_cell
 from protonlab.errors import ProtonLabError
 from protonlab.formats import load
 from protonlab.model import Profile
-from protonlab.report import read_notebook, run_notebook, write_page
+from protonlab.report import check_target, read_notebook, run_notebook, write_page
 
 _FIRST_NOTEBOOK = "01_first_profile.ipynb"
 
@@ -36,8 +36,7 @@ def run_demo(output: Path, on_cell: Callable[[int, int], None]) -> Profile:
     ProtonLabError
         If a cell fails (the page shows the failure) or the page cannot be written.
     """
-    if not output.parent.is_dir():
-        raise ProtonLabError(f"cannot write {output}: there is no folder {output.parent}")
+    check_target(output)
     notebook = _gallery() / _FIRST_NOTEBOOK
     node = read_notebook(notebook)
     shown = len(node.cells)

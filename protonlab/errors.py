@@ -13,7 +13,7 @@ class CaptureError(ProtonLabError):
 
 
 class ProfileFormatError(ProtonLabError):
-    """A file is not a profile that protonlab can read; the message names file, place, expectation."""
+    """A file is no readable profile; the message names file, place and expectation."""
 
 
 class MetricError(ProtonLabError):

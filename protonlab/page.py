@@ -26,7 +26,7 @@ from protonlab import views
 
 _PLOTLY = "application/vnd.plotly.v1+json"
 # Shown as pictures; a browser runs no script inside an <img>, so SVG is safe there too.
-_PICTURES = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"}
+_PICTURES = ("image/svg+xml", "image/png", "image/jpeg", "image/gif", "image/webp")
 _TERMINAL_CODES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)")
 _SVG = re.compile(r"<svg\b.*</svg>", re.DOTALL)
@@ -83,8 +83,8 @@ def _cell(cell: NotebookNode) -> _Cell:
         return _Cell(_code(cell.source), is_code=True, outputs=tuple(_outputs(cell)))
     text = cell.source
     for name, bundle in cell.get("attachments", {}).items():
-        for kind in _PICTURES & bundle.keys():
-            text = text.replace(f"attachment:{name}", f"data:{kind};base64,{bundle[kind]}")
+        for kind, content in bundle.items():
+            text = text.replace(f"attachment:{name}", f"data:{kind};base64,{content}")
     return _Cell(_prose(text), is_code=False)
 
 
@@ -122,8 +122,9 @@ def _display(data: NotebookNode) -> Markup:
         drawing = _SVG.search(html)
         still = _picture("image/svg+xml", drawing[0]) if drawing else ""
         return _OUTPUT.format(Markup(views.figure_html(data[_PLOTLY], still)))
-    for kind in _PICTURES & data.keys():
-        return _OUTPUT.format(_picture(kind, data[kind]))
+    for kind in _PICTURES:
+        if kind in data:
+            return _OUTPUT.format(_picture(kind, data[kind]))
     if (clean := _clean(html)).striptags() or "<img" in clean:
         return _OUTPUT.format(clean)
     if "text/markdown" in data:

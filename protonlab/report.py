@@ -15,7 +15,7 @@ from traitlets.config import Config
 from protonlab.errors import ProtonLabError
 from protonlab.page import render
 
-__all__ = ["export_report", "read_notebook", "run_notebook", "write_page"]
+__all__ = ["check_target", "export_report", "read_notebook", "run_notebook", "write_page"]
 
 
 def export_report(
@@ -59,12 +59,21 @@ def export_report(
     """
     source = Path(notebook)
     target = Path(output) if output is not None else source.with_suffix(".html")
+    if target.resolve() == source.resolve():
+        raise ProtonLabError(f"{target} is the notebook itself; name another output")
+    check_target(target)
     node = read_notebook(source)
     problem = run_notebook(node, folder=source.parent, timeout=timeout) if execute else None
     write_page(node, target, title=title)
     if problem:
         raise ProtonLabError(f"{source}: {problem}; the page shows it: {target}")
     return target
+
+
+def check_target(target: Path) -> None:
+    """Find out before a long run, not after it, that the page has nowhere to go."""
+    if not target.parent.is_dir():
+        raise ProtonLabError(f"cannot write the page {target}: no folder {target.parent}")
 
 
 def read_notebook(path: Path) -> NotebookNode:
@@ -121,7 +130,7 @@ def run_notebook(
     try:
         client.execute()
     except CellExecutionError as error:
-        return f"a cell raised {error.ename}: {error.evalue}".rstrip(": ")
+        return f"a cell raised {error.ename}: {error.evalue}".splitlines()[0].rstrip(": ")
     except CellTimeoutError:
         return f"a cell did not finish within {timeout:g} s"
     except DeadKernelError:

@@ -119,10 +119,22 @@ def test_what_is_no_notebook_is_said_so(tmp_path: Path, content: str | bytes, sa
     assert not path.with_suffix(".html").exists()
 
 
-def test_target_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [
+        ("missing/a.html", r"cannot write the page .*/missing/a\.html: no folder .*/missing$"),
+        ("folder", r"cannot write the page .*/folder: Is a directory$"),
+        ("folder/../a.ipynb", r"a\.ipynb is the notebook itself; name another output$"),
+    ],
+)
+def test_target_that_cannot_be_written_is_said_so(tmp_path: Path, output: str, says: str) -> None:
     notebook = write(tmp_path / "a.ipynb")
-    with pytest.raises(protonlab.ProtonLabError, match=r"cannot write the page .*missing/a\.html"):
-        protonlab.export_report(notebook, tmp_path / "missing" / "a.html")
+    before = notebook.read_bytes()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(protonlab.ProtonLabError, match=says):
+        protonlab.export_report(notebook, tmp_path / output)
+    assert notebook.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.ipynb", "folder"]
 
 
 def test_old_page_survives_a_full_disk(tmp_path: Path) -> None:

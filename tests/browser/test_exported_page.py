@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import nbformat
+import plotly.graph_objects as go
 import pytest
 from cells import code, hostile_cells
 from nbformat.v4 import new_notebook, new_output
@@ -56,6 +57,13 @@ def test_page_opens_offline_with_its_figures_alive(tmp_path: Path, page: Page) -
     by_time.click()
     by_time.click()
     assert first.text_content() != slowest
+
+
+def test_figures_of_others_are_drawn_too(tmp_path: Path, page: Page) -> None:
+    figure = go.Figure(go.Scatter(x=[1, 2], y=[3, 4])).to_plotly_json()
+    output = new_output("display_data", {"application/vnd.plotly.v1+json": figure})
+    page.goto(export(tmp_path, code(output)))
+    page.wait_for_function("document.querySelector('.protonlab-figure .scatterlayer path')")
 
 
 def test_no_script_of_a_notebook_runs(tmp_path: Path, page: Page) -> None:
