@@ -10,7 +10,7 @@ from protonlab.views.boxes import box_traces, needs_legend
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.hover import caption, hover_text, metric_lines, share
 from protonlab.views.layout import empty_layout, layout_of, title_of
-from protonlab.views.names import cleaned, counted, escaped, shortened
+from protonlab.views.names import cleaned, counted, escaped, told_apart
 from protonlab.views.selection import select
 
 _LONGEST_LABEL = 44
@@ -71,7 +71,7 @@ def bars(
 def _figure(
     profile: Profile, metric: Metric, kernels: pd.DataFrame, title: str, note: str
 ) -> BarsFigure:
-    labels = [shortened(cleaned(str(label)), _LONGEST_LABEL) for label in kernels["label"]]
+    labels = told_apart([cleaned(str(label)) for label in kernels["label"]], _LONGEST_LABEL)
     values = [metric.format(value) for value in kernels["value"]]
     table = pd.DataFrame(
         {

@@ -16,7 +16,7 @@ import pandas as pd
 
 from protonlab.model import Metric, Profile
 from protonlab.model.units import MISSING, plain
-from protonlab.views.names import cleaned, counted, escaped, shortened
+from protonlab.views.names import cleaned, counted, escaped, shortened, told_apart
 from protonlab.views.selection import select
 
 _TEXT_WIDTH = 110
@@ -70,12 +70,13 @@ class KernelTable:
         cells = [self.headers, *self.rows]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         widths[0] = min(widths[0], max(_TEXT_WIDTH - sum(widths[1:]) - 2 * len(widths), _SHORTEST))
+        labels = told_apart([row[0] for row in cells], widths[0])
         lines = [
             "  ".join(
-                [shortened(label, widths[0]).ljust(widths[0])]
-                + [text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True)]
+                [label.ljust(widths[0])]
+                + [text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True)]
             )
-            for label, *numbers in cells
+            for label, row in zip(labels, cells, strict=True)
         ]
         return [lines[0], "─" * len(lines[0]), *lines[1:]]
 

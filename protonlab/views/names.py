@@ -7,13 +7,16 @@ name takes it through `escaped`.
 from __future__ import annotations
 
 import html
+import os.path
 import re
 import textwrap
+from collections.abc import Sequence
 
 from protonlab.views.theme import FONT_SIZE
 
 _LONGEST_IN_HOVER = 400
 _HOVER_LINE = 90
+_HEAD = 8  # letters that remain of a beginning that is left out
 # Control characters, lone surrogates, and marks that turn the direction of the text around them.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _MARKS = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "$": "&#36;"}
@@ -31,6 +34,23 @@ def shortened(name: str, longest: int) -> str:
         return name
     tail = longest // 3
     return f"{name[: longest - tail - 1]}…{name[-tail:]}"
+
+
+def told_apart(names: Sequence[str], longest: int) -> list[str]:
+    """Shorten names; where some would read the same, all lose what the long ones begin with."""
+    short = [shortened(name, longest) for name in names]
+    if len(set(short)) == len(set(names)):
+        return short
+    long = sorted({name for name in names if len(name) > longest})
+    shared = os.path.commonprefix(long)  # noqa: RUF071  # letter by letter is meant
+    shared = re.sub(r"[^\W_]*$", "", shared)  # a word stays whole
+    if len(shared) <= _HEAD:
+        return short
+    texts = []
+    for name in names:
+        rest = f"{name[:_HEAD]}…{name[len(shared) :]}" if len(name) > longest else name
+        texts.append(rest if len(rest) <= longest else f"{rest[: longest - 1]}…")
+    return texts
 
 
 def escaped(name: str) -> str:
@@ -58,7 +78,7 @@ def hover_lines(name: str) -> str:
 def text_width(text: str, size: float = FONT_SIZE) -> float:
     """Estimate of a text's width in pixels; a browser measures, here nothing can."""
     return size * sum(
-        _NARROW if letter in " .,:;|!'()[]{}/\\ijlrtfI1" else _WIDE if letter in "mwMW@…" else 0.6
+        _NARROW if letter in " .,:;|!'()[]{}/\\ijlrtfI1" else _WIDE if letter in "mwMW@…" else 0.64
         for letter in text
     )
 

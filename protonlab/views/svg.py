@@ -10,11 +10,10 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from protonlab.views import theme
-from protonlab.views.names import escaped, fitted, shortened, text_width, unmarked
+from protonlab.views.names import escaped, fitted, text_width, unmarked
 
 _WIDTH = theme.NOMINAL_WIDTH
 _THINNEST = 0.3  # pixels; a narrower box cannot be seen
-_LABEL_ROOM = 300
 
 
 def picture(figure: dict[str, Any]) -> str:
@@ -31,10 +30,7 @@ def picture(figure: dict[str, Any]) -> str:
     draw = _bars if view == "bars" else _flame
     body = [_text(8, 26, unmarked(layout.get("title", {}).get("text", "")), theme.TITLE_SIZE)]
     body += [part for trace in boxes for part in draw(trace, boxes)]
-    body += [
-        _text(_WIDTH / 2, layout["height"] / 2, unmarked(note["text"]), theme.TITLE_SIZE, "middle")
-        for note in layout.get("annotations", [])
-    ]
+    body += [_note(note, layout) for note in layout.get("annotations", [])]
     if layout.get("showlegend"):
         body += _legend(boxes, layout["height"])
     return (
@@ -65,17 +61,25 @@ def _flame(trace: dict[str, Any], boxes: list[dict[str, Any]]) -> list[str]:
 
 def _bars(trace: dict[str, Any], boxes: list[dict[str, Any]]) -> list[str]:
     longest = max(text_width(row[0]) for box in boxes for row in box["customdata"])
-    left = min(longest, _LABEL_ROOM) + 16
+    left = longest + 20
     top = max(max(box["x"]) for box in boxes)
     scale = (_WIDTH - left - 100) / top if top > 0 else 0.0
     parts = []
     for wide, row, names in zip(trace["x"], trace["y"], trace["customdata"], strict=True):
         y = theme.MARGIN["t"] + row * theme.ROW_HEIGHT
-        parts.append(_text(left - 8, y + 15, shortened(names[0], 48), anchor="end"))
+        parts.append(_text(left - 8, y + 15, names[0], anchor="end"))
         length = max(wide * scale, 0.0)
         parts.append(_box(left, y, length, trace["marker"]["color"], " ".join(names)))
         parts.append(_text(left + length + 6, y + 15, names[1]))
     return parts
+
+
+def _note(note: dict[str, Any], layout: dict[str, Any]) -> str:
+    """Draw a footnote, or the sentence in place of a picture: the layout has no other notes."""
+    text = unmarked(note["text"])
+    if note["y"] > 0:
+        return _text(_WIDTH / 2, layout["height"] / 2, text, theme.TITLE_SIZE, "middle")
+    return _text(8, layout["height"] - layout["margin"]["b"] + 16, text)
 
 
 def _legend(boxes: list[dict[str, Any]], height: float) -> list[str]:

@@ -56,15 +56,30 @@ class Tab:
     page: Page
     errors: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+    received: list[int] = field(default_factory=list)  # bytes of each message from a kernel
 
     def __post_init__(self) -> None:
+        self.page.set_default_timeout(15_000)
         self.page.on("console", self._on_console)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("websocket", lambda socket: socket.on("framereceived", self._on_frame))
         self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def _on_frame(self, payload: str | bytes) -> None:
+        self.received.append(len(payload))
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
             self.errors.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def wait_for_figures(self, count: int) -> None:
+        """Wait until so many plotly figures show bars."""
+        self.page.wait_for_function(
+            """count => [...document.querySelectorAll(".js-plotly-plot")]
+                .filter((plot) => plot.querySelector(".bars path")).length === count""",
+            arg=count,
+        )
+        self.page.wait_for_timeout(300)
 
     def screenshot(self, name: str, selector: str | None = None) -> Path:
         """Save a picture of the page or of one element under ``screenshots/``."""

@@ -10,8 +10,7 @@ const NARROW = 3; // a box narrower than this, in pixels, has no edge: it would 
 const MIN_TEXT = 24; // a box with less room than this, in pixels, stays empty
 const TALLEST = 900; // a higher figure scrolls
 
-// ---- plotly.js, once a page -----------------------------------------------------------------
-
+// plotly.js comes from the kernel, once a page.
 function plotlyFrom(model) {
   if (globalThis.Plotly) return Promise.resolve(globalThis.Plotly);
   globalThis.protonlabPlotly ??= new Promise((resolve, reject) => {
@@ -32,8 +31,6 @@ function plotlyFrom(model) {
   });
   return globalThis.protonlabPlotly;
 }
-
-// ---- theme ----------------------------------------------------------------------------------
 
 const darkMedia = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
 
@@ -67,8 +64,6 @@ function recolour(value, twins, key = "") {
   return Object.fromEntries(Object.entries(value).map(twin));
 }
 
-// ---- text -----------------------------------------------------------------------------------
-
 const pen = globalThis.document?.createElement("canvas").getContext("2d");
 
 // Plotly reads a little HTML and TeX in texts; a name has neither.
@@ -84,8 +79,6 @@ function fit(label, aside, room) {
   while (count > 2 && width(`${label.slice(0, count)}…`) > room) count -= 1;
   return count > 2 ? `${label.slice(0, count)}…` : "";
 }
-
-// ---- one drawn figure -----------------------------------------------------------------------
 
 class Drawing {
   constructor(host, Plotly, figure) {
@@ -186,11 +179,12 @@ class Flame {
 
   listen() {
     const { plot, host, Plotly } = this.drawing;
-    plot.removeAllListeners("plotly_click");
-    plot.on("plotly_click", ({ points: [at] }) =>
-      this.zoom(this.shown[at.curveNumber]?.[at.pointNumber]),
-    );
-    host.ondblclick = () => this.zoom(this.root);
+    for (const name of ["plotly_click", "plotly_doubleclick"]) plot.removeAllListeners(name);
+    plot.on("plotly_click", ({ points: [at], event }) => {
+      const isSecond = event.detail > 1; // of a double click, which goes back
+      if (!isSecond) this.zoom(this.shown[at.curveNumber]?.[at.pointNumber]);
+    });
+    plot.on("plotly_doubleclick", () => this.zoom(this.root));
     host.onkeydown = (event) => this.key(event);
     host.onblur = () => Plotly.Fx.unhover(plot);
     host.tabIndex = 0;
@@ -221,8 +215,6 @@ class Flame {
     this.drawing.Plotly.Fx.hover(this.drawing.plot, [{ curveNumber: box.curve, pointNumber }]);
   }
 }
-
-// ---- where figures come from ----------------------------------------------------------------
 
 function render({ model, el }) {
   el.innerHTML = model.get("picture"); // our own SVG: what is seen until plotly.js is here

@@ -1,0 +1,163 @@
+"""Flame, bars and table in a real JupyterLab: drawn, clicked, in both themes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rig import Lab, Tab
+
+pytestmark = pytest.mark.browser
+
+FLAME = ".jp-CodeCell:nth-of-type(1) .js-plotly-plot"
+# The real positions of boxes, so that a test clicks where a person would.
+BOX = """(label) => {
+    const plot = document.querySelector(".js-plotly-plot");
+    const paths = [...plot.querySelectorAll(".bars .point")];
+    const found = paths.find((path) => path.textContent.startsWith(label));
+    const area = found.querySelector("path").getBoundingClientRect();
+    return [area.left + area.width / 2, area.top + area.height / 2];
+}"""
+STATE = """() => {
+    const plot = document.querySelector(".js-plotly-plot");
+    return {
+        range: plot._fullLayout.xaxis.range,
+        size: [plot._fullLayout.width, plot._fullLayout.height],
+        boxes: plot.data.reduce((sum, trace) => sum + trace.x.length, 0),
+        texts: [...plot.querySelectorAll(".bars text")].map((text) => text.textContent),
+        hover: [...plot.querySelectorAll(".hoverlayer text")].map((text) => text.textContent),
+        colors: plot.data.map((trace) => trace.marker.color),
+    };
+}"""
+
+
+def state(tab: Tab) -> dict[str, Any]:
+    found: dict[str, Any] = tab.page.evaluate(STATE)
+    return found
+
+
+def click(tab: Tab, label: str, *, twice: bool = False) -> None:
+    x, y = tab.page.evaluate(BOX, label)
+    tab.page.mouse.move(x, y)
+    tab.page.wait_for_timeout(100)
+    (tab.page.mouse.dblclick if twice else tab.page.mouse.click)(x, y)
+    tab.page.wait_for_timeout(400)
+
+
+@pytest.fixture
+def notebook(lab: Lab, tab: Tab, project: Path) -> Tab:
+    """A notebook with the three views of a training step on an H200, run and drawn."""
+    lab.write(
+        "views.ipynb",
+        [
+            "import protonlab\n"
+            f"p = protonlab.load({str(project / 'tests/profiles/gpt_train_3.9.0.hatchet')!r})\n"
+            "figure = protonlab.flame(p)\nfigure",
+            "protonlab.bars(p, top=8)",
+            "protonlab.table(p, top=12)",
+        ],
+    )
+    lab.open(tab, "views.ipynb")
+    lab.run_all(tab)
+    tab.wait_for_figures(2)
+    return tab
+
+
+def test_views_are_drawn_by_our_module_in_both_themes(notebook: Tab) -> None:
+    first = state(notebook)
+    assert first["boxes"] == 98
+    assert "train_step  100 %" in first["texts"]
+    assert len([size for size in notebook.received if size > 1_000_000]) == 1  # plotly.js, once
+    notebook.screenshot("views_light")
+    notebook.set_theme("dark")
+    dark = state(notebook)
+    assert set(dark["colors"]).isdisjoint(first["colors"])
+    notebook.screenshot("views_dark")
+    notebook.set_theme("light")
+    assert state(notebook)["colors"] == first["colors"]
+    assert not notebook.errors
+
+
+def test_click_zooms_and_double_click_goes_back(notebook: Tab) -> None:
+    whole = state(notebook)
+    click(notebook, "backward")
+    zoomed = state(notebook)
+    assert zoomed["range"][1] - zoomed["range"][0] == pytest.approx(
+        0.561 * whole["range"][1], rel=0.01
+    )
+    assert zoomed["boxes"] < whole["boxes"]
+    assert {"train_step  100 %", "backward  56.1 %"} <= set(zoomed["texts"])
+    assert "forward  25.4 %" not in zoomed["texts"]
+    # Boxes have more room, so more of them have a text now.
+    assert len(zoomed["texts"]) > len(whole["texts"])
+    notebook.screenshot("flame_zoomed", FLAME)
+    click(notebook, "backward", twice=True)
+    assert state(notebook)["range"] == whole["range"]
+    assert state(notebook)["texts"] == whole["texts"]
+
+
+def test_click_on_an_ancestor_goes_up(notebook: Tab) -> None:
+    whole = state(notebook)
+    click(notebook, "optimizer")
+    assert state(notebook)["range"] != whole["range"]
+    click(notebook, "all")
+    assert state(notebook)["range"] == whole["range"]
+    assert not notebook.errors
+
+
+def test_keyboard_points_zooms_and_returns(notebook: Tab) -> None:
+    whole = state(notebook)
+    notebook.page.evaluate("document.querySelector('.js-plotly-plot').parentElement.focus()")
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+        notebook.page.keyboard.press(key)
+    notebook.page.wait_for_timeout(200)
+    assert state(notebook)["hover"][0].startswith("backward")
+    notebook.screenshot("flame_hover")
+    notebook.page.keyboard.press("Enter")
+    notebook.page.wait_for_timeout(300)
+    assert state(notebook)["range"] != whole["range"]
+    notebook.page.keyboard.press("Escape")
+    notebook.page.wait_for_timeout(300)
+    assert state(notebook)["range"] == whole["range"]
+
+
+def test_figure_follows_the_width_of_its_cell(notebook: Tab) -> None:
+    wide = state(notebook)["size"][0]
+    notebook.page.set_viewport_size({"width": 900, "height": 1100})
+    notebook.page.wait_for_timeout(500)
+    assert state(notebook)["size"][0] == pytest.approx(wide - 300, abs=20)
+
+
+def test_shown_again_after_update_layout(notebook: Tab, lab: Lab) -> None:
+    notebook.page.evaluate(
+        """() => {
+            const notebook = window.jupyterapp.shell.currentWidget.content;
+            notebook.activeCellIndex = 1;
+            notebook.activeCell.model.sharedModel.setSource(
+                "figure.update_layout(title_text='mine')");
+        }"""
+    )
+    notebook.page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell')")
+    notebook.page.wait_for_selector("text=mine >> nth=1")
+    titles = notebook.page.locator(".js-plotly-plot .gtitle").all_text_contents()
+    assert titles == ["mine", "mine"]  # the first place where the figure is shown follows
+
+
+def test_table_sorts_and_searches(notebook: Tab) -> None:
+    def column(index: int) -> list[str]:
+        cells = f".protonlab-table tbody tr:not([hidden]) td:nth-child({index})"
+        return notebook.page.locator(cells).all_inner_texts()
+
+    counts = [int(text) for text in column(4)]
+    notebook.page.click(".protonlab-table th:nth-child(4) button")
+    assert [int(text) for text in column(4)] == sorted(counts, reverse=True)
+    notebook.page.click(".protonlab-table th:nth-child(4) button")
+    assert [int(text) for text in column(4)] == sorted(counts)
+    notebook.page.fill("input[type=search]", "SOFTMAX")
+    assert len(column(1)) == 2
+    assert all("SoftMax" in text for text in column(1))
+    notebook.screenshot("table_searched")
