@@ -1,123 +1,22 @@
-"""``%%proton`` and ``%proton`` in a real IPython shell; kernels run in Triton's interpreter."""
+"""``%%proton`` cells in a real IPython shell."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-import sys
-from collections.abc import Iterator
 from contextlib import nullcontext as nothing
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 from IPython.core.error import UsageError
-from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
-from traitlets.config import Config
-from triton.profiler.hooks.hook import HookManager
 
-from protonlab.capture import device
 from protonlab.model import Profile
-from protonlab.option_line import help_text
 
-KERNELS = """
-import torch, triton, triton.language as tl
-from protonlab import LaunchHook, device
-
-def metadata(grid, kernel, arguments):
-    return {"name": "p_double", "bytes": 8 * arguments["n"]}
-
-@triton.jit(launch_metadata=metadata)
-def _p_double(x, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(x + at, tl.load(x + at, at < n) * 2, at < n)
-
-@triton.jit
-def clear(x, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(x + at, tl.zeros([BLOCK], tl.float32), at < n)
-
-x = torch.ones(16, device=device())
-
-def double():
-    _p_double[(1,)](x, 16, BLOCK=16)
-    return 7
-
-def both():
-    double()
-    clear[(1,)](x, 16, BLOCK=16)
-"""
-
-
-@dataclass(frozen=True)
-class Run:
-    """What one cell left behind."""
-
-    result: ExecutionResult
-    out: str
-    err: str
-
-    @property
-    def shown(self) -> bool:
-        """Whether a profile was shown: its summary or its table."""
-        return " kernel kept" in self.out or "no kernel" in self.out or "count" in self.out
-
-
-@dataclass(frozen=True)
-class Notebook:
-    """A shell, cell after cell."""
-
-    shell: InteractiveShell
-    capsys: pytest.CaptureFixture[str]
-
-    def run(self, source: str, **options: Any) -> Run:
-        self.capsys.readouterr()
-        result = self.shell.run_cell(source, **{"store_history": True, **options})
-        out, err = self.capsys.readouterr()
-        assert nothing_is_open()
-        return Run(result, out, err)
-
-    def __getitem__(self, name: str) -> Any:
-        return self.shell.user_ns[name]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.shell.user_ns
-
-    def launches(self, name: str = "_proton") -> dict[str, int]:
-        kernels = self[name].kernels
-        return dict(zip(kernels["name"], map(int, kernels["count"]), strict=True))
-
-
-def nothing_is_open() -> bool:
-    return not HookManager.active_hooks and not any(HookManager.session_hooks.values())
-
-
-@pytest.fixture
-def notebook(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Notebook]:
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    main, hook = sys.modules["__main__"], sys.excepthook
-    config = Config()
-    config.HistoryManager.enabled = False
-    config.InteractiveShell.colors = "nocolor"
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=config)
-    shell.run_line_magic("load_ext", "protonlab")
-    shell.run_cell(KERNELS)
-    assert shell.last_execution_result.success
-    yield Notebook(shell, capsys)
-    shell.run_line_magic("unload_ext", "protonlab")
-    InteractiveShell.clear_instance()
-    sys.modules["__main__"], sys.excepthook = main, hook
-    assert list(folder.glob("*.hatchet")) == []
-    assert nothing_is_open()
+if TYPE_CHECKING:
+    from conftest import Notebook
 
 
 def test_last_expression_shows_and_the_profile_after_it(notebook: Notebook) -> None:
@@ -379,95 +278,10 @@ def test_cell_cancelled_before_it_began(notebook: Notebook) -> None:
     # Kernels then report no result at all.
     events = notebook.shell.events
     events.trigger("pre_run_cell", SimpleNamespace(raw_cell="%%proton run1 view=none\n1"))
-    assert not nothing_is_open()
+    assert not notebook.nothing_is_open
     events.trigger("post_run_cell", None)
-    assert nothing_is_open()
+    assert notebook.nothing_is_open
     assert notebook.launches("run1") == {}
-
-
-def test_line_form_is_shown_once_when_not_assigned(notebook: Notebook) -> None:
-    ran = notebook.run("%proton view=table double()")
-    assert ran.out.count("proton: 1 kernel kept (1 launch, 100 %)") == 1
-    assert ran.result.result is None
-    ran = notebook.run("for _ in range(2):\n    %proton double()\n1")
-    assert ran.out.count("proton: 1 kernel kept (1 launch, 100 %)") == 2
-
-
-def test_line_form_returns_its_profile_and_shows_nothing(notebook: Notebook) -> None:
-    ran = notebook.run("p = %proton include=_p_.* both()")
-    assert ran.out == ""
-    assert notebook["p"] is notebook["_proton"]
-    assert notebook["p"].info.launches == {"_p_double": (1, 1), "clear": (1, 0)}
-
-
-def test_line_form_assigns_and_sees_local_variables(notebook: Notebook) -> None:
-    notebook.run("%proton view=none a = double()")
-    assert notebook["a"] == 7
-    notebook.run(
-        "def f(times):\n    p = %proton [double() for _ in range(times)]\n    return p\np = f(3)"
-    )
-    assert notebook.launches("p") == {"p_double": 3}
-
-
-def test_line_form_takes_its_line_raw(notebook: Notebook) -> None:
-    notebook.run("p = %proton include=_p_\\w{1,9}$|{x} text = '{x} $x'")
-    assert notebook["p"].info.include == "_p_\\w{1,9}$|{x}"
-    assert notebook["text"] == "{x} $x"
-
-
-def test_line_form_that_raises(notebook: Notebook) -> None:
-    ran = notebook.run("double()\np = %proton [double(), 1 / 0]")
-    assert isinstance(ran.result.error_in_exec, ZeroDivisionError)
-    assert ran.out.count("ZeroDivisionError: division by zero") == 1
-    frames = re.findall(r"^(?:Cell|File) .*$", ran.out, re.MULTILINE)
-    assert (frames[0], frames[-1]) == ("Cell In[1], line 2", "Cell In[1], line 1")
-    assert not any("protonlab" in frame for frame in frames)
-    assert "proton: 1 kernel kept (1 launch, 100 %)" in ran.out
-
-
-@pytest.mark.parametrize("line", ["%proton", "%proton view=none", "%proton view=pie f()"])
-def test_wrong_line_form(notebook: Notebook, line: str) -> None:
-    ran = notebook.run(f"{line}\nran = True")
-    assert isinstance(ran.result.error_in_exec, UsageError)
-    assert "ran" not in notebook
-
-
-def test_magic_called_from_code(notebook: Notebook) -> None:
-    source = "get_ipython().run_cell_magic('proton', 'run1 include={x}|_p_.*', 'a = 1\\ndouble()')"
-    ran = notebook.run(source)
-    assert ran.result.result == 7
-    assert ran.out.count("run1: 1 kernel kept") == 1
-    assert (notebook["a"], notebook["run1"].info.include) == (1, "{x}|_p_.*")
-
-
-def test_magic_called_from_code_that_raises(notebook: Notebook) -> None:
-    ran = notebook.run("get_ipython().run_cell_magic('proton', 'run1', 'double()\\n1 / 0')")
-    assert isinstance(ran.result.error_in_exec, ZeroDivisionError)
-    assert ran.out.count("ZeroDivisionError: division by zero") == 1
-    assert "----> 2 1 / 0" in ran.out
-    assert "run1: 1 kernel kept" in ran.out
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "%proton --help",
-        "%proton -h",
-        "%%proton --help",
-        "%%proton --help\n",
-        "%%proton a -h\nran = 1",
-    ],
-)
-def test_help(notebook: Notebook, source: str) -> None:
-    ran = notebook.run(source)
-    assert ran.result.success
-    assert ran.out == help_text() + "\n"
-    assert "ran" not in notebook
-
-
-def test_question_mark_shows_the_same_help(notebook: Notebook) -> None:
-    out = notebook.run("%%proton?").out
-    assert help_text() in out.replace("\x1b[0m", "")
 
 
 def test_terminal_waits_for_an_empty_line(notebook: Notebook) -> None:
@@ -482,55 +296,4 @@ def test_transforming_starts_nothing_and_twice_is_once(notebook: Notebook) -> No
     once = shell.transform_cell("%%proton run1\ndouble()\n")
     assert once == "# %%proton run1\ndouble()\n"
     assert shell.transform_cell(once) == once
-    assert nothing_is_open()
-
-
-def registered(shell: InteractiveShell) -> list[object]:
-    formatter = shell.display_formatter.ipython_display_formatter
-    return [
-        [type(transform).__name__ for transform in shell.input_transformers_cleanup],
-        {
-            event: [call.__qualname__ for call in calls]
-            for event, calls in shell.events.callbacks.items()
-        },
-        sorted(shell.magics_manager.registry),
-        *(
-            {name for name in names if "proton" in name}
-            for names in shell.magics_manager.magics.values()
-        ),
-        [key for key in formatter.deferred_printers if key[0].startswith("protonlab")],
-        [cls for cls in formatter.type_printers if cls.__module__.startswith("protonlab")],
-    ]
-
-
-def test_reload_registers_once_and_unload_leaves_nothing(notebook: Notebook) -> None:
-    shell = notebook.shell
-    loaded = registered(shell)
-    notebook.run("%reload_ext protonlab")
-    notebook.run("%reload_ext protonlab")
-    assert registered(shell) == loaded
-    assert notebook.run("%%proton\ndouble();").out.count("proton: 1 kernel kept") == 1
-    notebook.run("%unload_ext protonlab")
-    left = json.dumps(registered(shell), default=str)
-    assert "roton" not in left
-    assert "CellTransformer" not in left
-    ran = notebook.run("%%proton\n1")
-    assert ran.err == "UsageError: Cell magic `%%proton` not found.\n"
-    notebook.run("%load_ext protonlab")
-    assert str(registered(shell)[:5]) == str(loaded[:5])
-
-
-def test_unloading_within_a_cell_closes_its_session(notebook: Notebook) -> None:
-    ran = notebook.run("%%proton run1\ndouble()\n%unload_ext protonlab\n2")
-    assert ran.result.result == 2
-    assert "run1" not in notebook
-    notebook.run("%load_ext protonlab")
-
-
-def test_load_says_where_kernels_run(notebook: Notebook) -> None:
-    notebook.run("%unload_ext protonlab")
-    said = (
-        "no GPU driver: Triton kernels run in its interpreter on the CPU; put tensors on "
-        "protonlab.device()\n"
-    )
-    assert notebook.run("%load_ext protonlab").out == (said if device() == "cpu" else "")
+    assert notebook.nothing_is_open

@@ -1,0 +1,112 @@
+"""A real IPython shell with protonlab loaded, and two kernels to launch in it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+from traitlets.config import Config
+from triton.profiler.hooks.hook import HookManager
+
+KERNELS = """
+import torch, triton, triton.language as tl
+from protonlab import LaunchHook, device
+
+def metadata(grid, kernel, arguments):
+    return {"name": "p_double", "bytes": 8 * arguments["n"]}
+
+@triton.jit(launch_metadata=metadata)
+def _p_double(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, tl.load(x + at, at < n) * 2, at < n)
+
+@triton.jit
+def clear(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, tl.zeros([BLOCK], tl.float32), at < n)
+
+x = torch.ones(16, device=device())
+
+def double():
+    _p_double[(1,)](x, 16, BLOCK=16)
+    return 7
+
+def both():
+    double()
+    clear[(1,)](x, 16, BLOCK=16)
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one cell left behind."""
+
+    result: ExecutionResult
+    out: str
+    err: str
+
+    @property
+    def shown(self) -> bool:
+        """Whether a profile was shown: its summary or its table."""
+        return " kernel kept" in self.out or "no kernel" in self.out or "count" in self.out
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A shell, cell after cell."""
+
+    shell: InteractiveShell
+    capsys: pytest.CaptureFixture[str]
+
+    def run(self, source: str, **options: Any) -> Run:
+        self.capsys.readouterr()
+        result = self.shell.run_cell(source, **{"store_history": True, **options})
+        out, err = self.capsys.readouterr()
+        assert self.nothing_is_open
+        return Run(result, out, err)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.shell.user_ns[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.shell.user_ns
+
+    @property
+    def nothing_is_open(self) -> bool:
+        """Whether Proton holds neither a session's hook nor an active one."""
+        return not HookManager.active_hooks and not any(HookManager.session_hooks.values())
+
+    def launches(self, name: str = "_proton") -> dict[str, int]:
+        kernels = self[name].kernels
+        return dict(zip(kernels["name"], map(int, kernels["count"]), strict=True))
+
+
+@pytest.fixture
+def notebook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Notebook]:
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    main, hook = sys.modules["__main__"], sys.excepthook
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "nocolor"
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(config=config)
+    shell.run_line_magic("load_ext", "protonlab")
+    shell.run_cell(KERNELS)
+    assert shell.last_execution_result.success
+    opened = Notebook(shell, capsys)
+    yield opened
+    shell.run_line_magic("unload_ext", "protonlab")
+    InteractiveShell.clear_instance()
+    sys.modules["__main__"], sys.excepthook = main, hook
+    assert list(folder.glob("*.hatchet")) == []
+    assert opened.nothing_is_open
