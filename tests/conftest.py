@@ -43,6 +43,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # Playwright keeps an event loop running in this thread as long as its browser lives, and other
+    # tests start loops of their own; so browser tests come last.
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
 @pytest.fixture(scope="session")
 def browser_path() -> str:
     """Path of the browser; only tests marked ``browser`` may ask for it."""
