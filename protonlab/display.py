@@ -11,6 +11,7 @@ from IPython.core.display_functions import display
 from IPython.core.getipython import get_ipython
 
 from protonlab.model import Profile, format_quantity
+from protonlab.model.units import counted
 from protonlab.views import bars, flame, table
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ def summary(profile: Profile) -> Summary:
     groups = [(state, kernels[kernels["hook"] == state]) for state in _STATES]
     parts = [_group(rows, kernels, state) for state, rows in groups if len(rows)]
     if not parts:  # no hook's record: a file that Proton wrote itself
-        launches = _counted(int(kernels["count"].sum()), "launch", "launches")
-        parts = [f"{_counted(len(kernels), 'kernel')} ({launches})"]
+        launches = counted(int(kernels["count"].sum()), "launch", "launches")
+        parts = [f"{counted(len(kernels), 'kernel')} ({launches})"]
     elif groups[0][1].empty:
         parts.insert(0, "no kernel kept")
     on_cpu = bool(profile.devices) and profile.devices[0].device_type == "CPU"
@@ -106,18 +107,14 @@ def _group(rows: pd.DataFrame, kernels: pd.DataFrame, state: str) -> str:
     share = ""
     if "time_ns" in kernels and (whole := float(kernels["time_ns"].sum())):
         share = f", {format_quantity(100 * float(rows['time_ns'].sum()) / whole, '%')}"
-    launched = _counted(int(rows["count"].sum()), "launch", "launches")
-    return f"{_counted(len(rows), 'kernel')} {state} ({launched}{share})"
+    launched = counted(int(rows["count"].sum()), "launch", "launches")
+    return f"{counted(len(rows), 'kernel')} {state} ({launched}{share})"
 
 
 def _time(kernels: pd.DataFrame, which: str) -> str:
     if "time_ns" not in kernels:
         return ""
     return f" of {format_quantity(float(kernels['time_ns'].sum()) * 1e-9, 's')}{which}"
-
-
-def _counted(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one}" if number == 1 else f"{number:,} {many or one + 's'}"
 
 
 def _why_none_kept(profile: Profile) -> str:

@@ -13,9 +13,10 @@ from __future__ import annotations
 import ast
 import dis
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
@@ -28,66 +29,10 @@ from IPython.core.magic import (
 )
 
 from protonlab import capture, display
+from protonlab.cell_transformer import CellTransformer, hook_of
 from protonlab.errors import CaptureError, MetricError
 from protonlab.model import Profile
-from protonlab.option_line import (
-    OptionLine,
-    help_text,
-    option_line_first,
-    parse_statement_line,
-    read_cell,
-)
-
-
-@dataclass(frozen=True, eq=False)
-class CellTransformer:
-    """The input transformer: pure, so that IPython may call it as often as it likes.
-
-    A cell with a wrong option line keeps it: IPython then calls the magic, which raises the error,
-    and the cell fails without having run.
-    """
-
-    shell: Any  # IPython's InteractiveShell; its variables are read, for hook=name
-    # Not that there are any: IPython skips such transformers when it asks whether a cell is
-    # finished, and so a %%proton cell in a terminal ends with an empty line like any cell magic.
-    has_side_effects: ClassVar[bool] = True
-
-    def __call__(self, lines: list[str]) -> list[str]:
-        """Return the lines that IPython is to run; lines of any other cell as they are."""
-        try:
-            cell = read_cell(lines)
-            if cell is None:
-                return lines
-            if cell.options.wants_help:  # IPython refuses a cell magic without a body
-                return ["get_ipython().run_line_magic('proton', '--help')\n"]
-            hook_of(cell.options, self.shell.user_ns)
-        except UsageError:
-            return option_line_first(lines)
-        return cell.lines
-
-
-def hook_of(options: OptionLine, namespace: Mapping[str, Any]) -> Any:
-    """Look ``hook=name`` up among the user's variables.
-
-    Raises
-    ------
-    UsageError
-        If there is no such variable or it holds no LaunchHook.
-    """
-    name = options.values.get("hook")
-    if name is None:
-        return None
-    if name not in namespace:
-        raise UsageError(
-            f"hook={name}: there is no variable {name}; make one with "
-            f"{name} = protonlab.LaunchHook(include=…)"
-        )
-    hook = namespace[name]
-    if not isinstance(hook, capture.LaunchHook):
-        raise UsageError(
-            f"hook={name}: {name} is a {type(hook).__name__}, not a protonlab.LaunchHook"
-        )
-    return hook
+from protonlab.option_line import OptionLine, help_text, parse_statement_line, read_cell
 
 
 @dataclass(frozen=True)
@@ -118,6 +63,14 @@ class ProtonMagics(Magics):
         self.transformer = CellTransformer(shell)
         self._shell: Any = shell  # IPython is typed in part, and differently in each release
         self._open: list[Recording] = []
+        self._displayhook = self._shell.display_trap.hook
+
+    def displayhook(self, value: Any) -> None:
+        """Show the value of an expression unrecorded: to print a GPU tensor takes kernels."""
+        with ExitStack() as paused:
+            for recording in self._open:
+                paused.enter_context(recording.session.paused())
+            self._displayhook(value)
 
     def pre_run_cell(self, info: Any) -> None:
         """Open a session when the cell that is about to run opens with ``%%proton``."""
@@ -167,8 +120,24 @@ class ProtonMagics(Magics):
 
     proton.__doc__ = help_text()
 
-    def close(self) -> None:
-        """Stop what is still open and show nothing."""
+    def register(self) -> None:
+        """Make the magic, the transformer, the events and the displayhook known to the shell."""
+        shell = self._shell
+        shell.register_magics(self)
+        shell.input_transformers_cleanup.append(self.transformer)
+        shell.events.register("pre_run_cell", self.pre_run_cell)
+        shell.events.register("post_run_cell", self.post_run_cell)
+        shell.display_trap.hook = self.displayhook
+
+    def unregister(self) -> None:
+        """Take all of it back; a session that is open is stopped, and nothing is shown."""
+        shell = self._shell
+        for kind in ("line", "cell"):
+            shell.magics_manager.magics[kind].pop("proton", None)
+        shell.input_transformers_cleanup.remove(self.transformer)
+        shell.events.unregister("pre_run_cell", self.pre_run_cell)
+        shell.events.unregister("post_run_cell", self.post_run_cell)
+        shell.display_trap.hook = self._displayhook
         while self._open:
             self._open.pop().session.stop()
 
@@ -271,21 +240,11 @@ def load(shell: InteractiveShell) -> None:
     message = capture.enable_interpreter()
     if message:
         print(message)
-    magics = ProtonMagics(shell)
-    shell.register_magics(magics)
-    shell.input_transformers_cleanup.append(magics.transformer)
-    shell.events.register("pre_run_cell", magics.pre_run_cell)
-    shell.events.register("post_run_cell", magics.post_run_cell)
+    ProtonMagics(shell).register()
 
 
 def unload(shell: InteractiveShell) -> None:
     """Take back everything that `load` registered; a session that is open is stopped."""
     magics = shell.magics_manager.registry.pop(ProtonMagics.__name__, None)
-    if magics is None:
-        return
-    for kind in ("line", "cell"):
-        shell.magics_manager.magics[kind].pop("proton", None)
-    shell.input_transformers_cleanup.remove(magics.transformer)
-    shell.events.unregister("pre_run_cell", magics.pre_run_cell)
-    shell.events.unregister("post_run_cell", magics.post_run_cell)
-    magics.close()
+    if magics is not None:
+        magics.unregister()

@@ -28,6 +28,7 @@ from protonlab.model.frames import (
 from protonlab.model.info import ProfileInfo
 from protonlab.model.kernels import KERNEL_TEXT, hooked, kernel_columns, kernel_sums
 from protonlab.model.metrics import Metric, available_metrics
+from protonlab.model.units import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +54,9 @@ class Profile:
 
     def __repr__(self) -> str:
         name = f" {self.info.name!r}" if self.info.name else ""
-        launches = int(self.kernels["count"].sum())
-        return f"<Profile{name}: {len(self.kernels)} kernels, {launches} launches, {self.where}>"
+        kernels = counted(len(self.kernels), "kernel")
+        launches = counted(int(self.kernels["count"].sum()), "launch", "launches")
+        return f"<Profile{name}: {kernels}, {launches}, {self.where}>"
 
     @property
     def where(self) -> str:

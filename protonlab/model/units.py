@@ -51,6 +51,11 @@ def format_quantity(value: float, unit: str = "") -> str:
     return f"{number} {prefix}{unit}"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """Write a number of things: ``1 launch``, ``1,200 launches``."""
+    return f"{number} {one}" if number == 1 else f"{number:,} {many or one + 's'}"
+
+
 def round_digits(value: float, digits: int = 3) -> float:
     """Round to significant digits."""
     if value == 0 or not math.isfinite(value):

@@ -55,6 +55,19 @@ def test_every_launch_is_counted_and_timed() -> None:
     assert unseen.any()  # torch's own kernels
 
 
+def test_a_pause_loses_no_launch_before_it() -> None:
+    """Launches that are still in flight when the pause begins are recorded all the same."""
+    add()
+    with Session() as session:
+        for _ in range(200):
+            add()
+        with session.paused():
+            add()
+        for _ in range(100):
+            add()
+    assert kernel(session, "add_kernel [n=128]")["count"] == 300
+
+
 def test_metadata_that_raises_disturbs_nothing() -> None:
     with pytest.warns(UserWarning, match="raised ValueError: bad"), Session() as session:
         x = told(ValueError("bad"), {"n": 1}, {"n": 2})

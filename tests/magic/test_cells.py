@@ -297,3 +297,19 @@ def test_transforming_starts_nothing_and_twice_is_once(notebook: Notebook) -> No
     assert once == "# %%proton run1\ndouble()\n"
     assert shell.transform_cell(once) == once
     assert notebook.nothing_is_open
+
+
+def test_showing_a_value_is_not_recorded(notebook: Notebook) -> None:
+    notebook.run(
+        "class Shown:\n"
+        "    def __repr__(self):\n"
+        "        double()\n"
+        "        return 'seven'\n"
+        "shown = Shown()"
+    )
+    ran = notebook.run("%%proton run1 view=none\nboth()\nshown")
+    assert "seven" in ran.out
+    assert notebook.launches("run1") == {"p_double": 1, "clear": 1}
+    again = notebook.run("%%proton run1 view=none\nshown\nboth()\n1 / 0")
+    assert "ZeroDivisionError" in again.out
+    assert notebook.launches("run1") == {"p_double": 1, "clear": 1}

@@ -20,6 +20,7 @@ def registered(shell: Any) -> list[object]:
             for event, calls in shell.events.callbacks.items()
         },
         sorted(shell.magics_manager.registry),
+        getattr(shell.display_trap.hook, "__qualname__", "IPython's own"),
         *(
             {name for name in names if "proton" in name}
             for names in shell.magics_manager.magics.values()
@@ -43,7 +44,7 @@ def test_reload_registers_once_and_unload_leaves_nothing(notebook: Notebook) -> 
     ran = notebook.run("%%proton\n1")
     assert ran.err == "UsageError: Cell magic `%%proton` not found.\n"
     notebook.run("%load_ext protonlab")
-    assert str(registered(shell)[:5]) == str(loaded[:5])
+    assert str(registered(shell)[:6]) == str(loaded[:6])
 
 
 def test_unloading_within_a_cell_closes_its_session(notebook: Notebook) -> None:
