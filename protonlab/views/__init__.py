@@ -3,7 +3,7 @@
 from protonlab.views._bars import BarsFigure, bars
 from protonlab.views._flame import FlameFigure, flame
 from protonlab.views._table import KernelTable, table
-from protonlab.views.page import figure_html, page_script
+from protonlab.views.page import figure_html, figure_of, page_script
 
 __all__ = [
     "BarsFigure",
@@ -11,6 +11,7 @@ __all__ = [
     "KernelTable",
     "bars",
     "figure_html",
+    "figure_of",
     "flame",
     "page_script",
     "table",

@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
 import plotly.graph_objects as go
 
 from protonlab.views.names import unmarked
+from protonlab.views.page import PLOTLY_MIME, figure_html
 from protonlab.views.svg import picture
-
-PLOTLY_MIME = "application/vnd.plotly.v1+json"
-WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 
 
 class ProfileFigure(go.Figure):  # type: ignore[misc]
-    """A ``plotly.graph_objects.Figure`` that brings a picture for each place it may be shown.
+    """A ``plotly.graph_objects.Figure`` that brings a form for each place where it may be shown.
 
-    A notebook with a living kernel draws it with protonlab's own ES module. Stored notebooks hold
-    plotly's JSON, which VS Code, Colab and exporters draw, an SVG without script for the rest, and
-    one line of text.
+    JupyterLab and Notebook with a living kernel: HTML with a picture and plotly's JSON, which
+    protonlab's ES module draws. Opened without the kernel the picture stays. Elsewhere: plotly's
+    JSON for VS Code, Colab and exporters, and the picture, SVG without script, for the rest.
     """
 
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None, validate: bool = True, **kwargs: Any
     ) -> dict[str, Any]:
-        """Every form of the figure that a front end may choose from."""
-        figure = self.to_plotly_json()
+        """Every form of the figure that the front end at hand may choose from."""
+        figure = json.loads(self.to_json(validate=validate))
         static = picture(figure)
-        bundle = {
-            PLOTLY_MIME: figure | {"config": {"displaylogo": False}},
-            "text/html": static,
-            "text/plain": repr(self),
-        }
-        if _front_end_listens():
-            bundle |= self._view(static)
-        return bundle
+        if not _in_jupyterlab():
+            figure["config"] = {"displaylogo": False}
+            return {PLOTLY_MIME: figure, "text/html": static, "text/plain": repr(self)}
+        # anywidget is slow to import, and only a living notebook needs it.
+        from protonlab.views.live import figure_server
+
+        server = figure_server()
+        if server.comm is None:  # closed by ipywidgets' close_all()
+            server.open()
+        # JupyterLab would prefer plotly's JSON to HTML and draw it without zoom and theme.
+        return {"text/html": figure_html(figure, static), "text/plain": repr(self)}
 
     def _ipython_display_(self) -> None:
         """Leave the display to `_repr_mimebundle_`; plotly's own would pick a renderer."""
@@ -46,28 +48,16 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
         boxes = sum(len(trace.x) for trace in self.data if trace.meta == "boxes")
         return f"<{type(self).__name__}: {title}, {boxes} boxes>"
 
-    def _view(self, static: str) -> dict[str, Any]:
-        """Bundle of the widget; one widget a figure, so shown again it also updates what it was."""
-        # anywidget is slow to import, and only a living notebook needs it.
-        from protonlab.views.live import FigureView
 
-        view = self.__dict__.get("_live")
-        if view is None:
-            view = self.__dict__["_live"] = FigureView()
-        view.set_trait("picture", static)
-        view.set_trait("figure", self.to_json())
-        return {WIDGET_MIME: {"version_major": 2, "version_minor": 0, "model_id": view.model_id}}
+def _in_jupyterlab() -> bool:
+    """Whether the running cell was sent by JupyterLab or Notebook, and not by a headless run.
 
-
-def _front_end_listens() -> bool:
-    """Whether a person's front end sent the running cell, and not a headless run.
-
-    JupyterLab, Notebook and VS Code say which cell they execute. nbclient does not; it would store
-    the widget's state beside the figure, and nbconvert would prefer a widget that it cannot draw.
+    They say which cell they execute. So does VS Code, which starts no widget before one is shown
+    and draws plotly's JSON itself. nbclient does not, and nobody could click there.
     """
     ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    kernel = getattr(shell, "kernel", None)
+    kernel = getattr(ipython.get_ipython() if ipython else None, "kernel", None)
     if kernel is None:
         return False
-    return "cellId" in kernel.get_parent("shell").get("metadata", {})
+    cell = kernel.get_parent("shell").get("metadata", {}).get("cellId", "")
+    return bool(cell) and not cell.startswith("vscode")

@@ -1,32 +1,38 @@
-"""The figure in a notebook whose kernel lives: an anywidget around our ES module."""
+"""What a living kernel gives to a page: our ES module, and plotly.js when it is needed."""
 
 from __future__ import annotations
 
 import gzip
+from functools import cache
 from typing import Any
 
 import anywidget
-import traitlets
 from plotly.offline import get_plotlyjs
 
 from protonlab.views.page import module_source
 
 
-class FigureView(anywidget.AnyWidget):
-    """Shows one figure, and hands plotly.js to a page that asks for it.
+class FigureServer(anywidget.AnyWidget):
+    """Brings figures of the page to life; nothing of it is ever displayed.
 
-    plotly.js is 5 MB: it travels once a page, packed, instead of once a figure.
+    A displayed widget would be gone, with an error in its place, once the notebook is opened
+    without this kernel. So figures are HTML that holds a picture, and the ES module of this one
+    widget draws over the pictures. plotly.js, 5 MB, travels packed and once a page.
     """
 
     _esm = module_source()
-    figure = traitlets.Unicode().tag(sync=True)  # plotly's JSON
-    picture = traitlets.Unicode().tag(sync=True)  # what is seen until plotly.js has arrived
 
-    def __init__(self, **traits: Any) -> None:
-        super().__init__(**traits)
+    def __init__(self) -> None:
+        super().__init__()
         self.on_msg(self._answer)
 
     def _answer(self, _widget: Any, message: Any, _buffers: Any) -> None:
         if message == {"kind": "plotly.js"}:
             packed = gzip.compress(get_plotlyjs().encode("utf-8"), compresslevel=3)
             self.send({"kind": "plotly.js"}, buffers=[packed])
+
+
+@cache
+def figure_server() -> FigureServer:
+    """Return this kernel's server; a page needs no second one."""
+    return FigureServer()

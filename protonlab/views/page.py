@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
 from plotly.offline import get_plotlyjs
+
+PLOTLY_MIME = "application/vnd.plotly.v1+json"
+_FIGURE = re.compile(
+    '<div class="protonlab-figure"><script type="application/json">(.*?)</script>', re.DOTALL
+)
 
 
 def module_source() -> str:
@@ -18,8 +25,27 @@ def page_script() -> str:
     """HTML that draws every figure of a page; it belongs at the end of the body, once."""
     return (
         f"<script>{get_plotlyjs()}</script>\n"
-        f'<script type="module">\n{module_source()}\nhydratePage();\n</script>\n'
+        f'<script type="module">\n{module_source()}\nwatch(async () => Plotly);\n</script>\n'
     )
+
+
+def figure_of(bundle: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Find plotly's JSON in an output of a stored notebook.
+
+    Parameters
+    ----------
+    bundle
+        Mime type -> content.
+
+    Returns
+    -------
+    dict or None
+        The figure, from ``application/vnd.plotly.v1+json`` or from within `figure_html`.
+    """
+    if PLOTLY_MIME in bundle:
+        return dict(bundle[PLOTLY_MIME])
+    found = _FIGURE.search(bundle.get("text/html", ""))
+    return dict(json.loads(found[1])) if found else None
 
 
 def figure_html(figure: dict[str, Any], picture: str = "") -> str:

@@ -132,7 +132,7 @@ def test_figure_follows_the_width_of_its_cell(notebook: Tab) -> None:
     assert state(notebook)["size"][0] == pytest.approx(wide - 300, abs=20)
 
 
-def test_shown_again_after_update_layout(notebook: Tab, lab: Lab) -> None:
+def test_shown_again_after_update_layout(notebook: Tab) -> None:
     notebook.page.evaluate(
         """() => {
             const notebook = window.jupyterapp.shell.currentWidget.content;
@@ -142,9 +142,26 @@ def test_shown_again_after_update_layout(notebook: Tab, lab: Lab) -> None:
         }"""
     )
     notebook.page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell')")
-    notebook.page.wait_for_selector("text=mine >> nth=1")
+    notebook.page.wait_for_selector(".gtitle >> text=mine")
     titles = notebook.page.locator(".js-plotly-plot .gtitle").all_text_contents()
-    assert titles == ["mine", "mine"]  # the first place where the figure is shown follows
+    assert titles == ["time 48.7 ms · CUDA 0 (sm_90, 132 SMs)", "mine"]
+
+
+def test_reopened_without_its_kernel_a_notebook_shows_pictures(notebook: Tab, lab: Lab) -> None:
+    notebook.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+    notebook.page.wait_for_timeout(1000)
+    lab.open(notebook, "views.ipynb")  # the kernel lives: figures come back
+    notebook.wait_for_figures(2)
+    lab.stop_kernels(notebook)
+    lab.open(notebook, "views.ipynb")
+    notebook.page.wait_for_selector(".protonlab-figure svg text >> text=train_step")
+    notebook.page.wait_for_timeout(1000)
+    assert notebook.page.locator(".js-plotly-plot").count() == 0
+    assert notebook.page.locator(".protonlab-figure svg").count() == 2
+    notebook.screenshot("views_without_kernel")
+    assert not notebook.errors
+    lab.run_all(notebook)
+    notebook.wait_for_figures(2)
 
 
 def test_table_sorts_and_searches(notebook: Tab) -> None:

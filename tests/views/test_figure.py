@@ -16,8 +16,8 @@ from nbclient import NotebookClient
 from small_profiles import EVIL, hand, kernel, profile
 
 from protonlab.formats import load
-from protonlab.views import bars, figure_html, flame, page_script, table
-from protonlab.views.figure import PLOTLY_MIME, WIDGET_MIME
+from protonlab.views import bars, figure_html, figure_of, flame, page_script, table
+from protonlab.views.page import PLOTLY_MIME
 
 PROFILES = [
     *sorted(Path(__file__).parents[1].glob("profiles/*.hatchet")),
@@ -60,10 +60,6 @@ def test_headless_run_stores_no_widget_and_one_small_output_a_figure() -> None:
     assert set(shown) == {"text/html", "text/plain"}
     assert not notebook.metadata.get("widgets", {})
     assert len(nbformat.writes(notebook)) < 40_000
-
-
-def test_widget_mime_is_the_one_that_front_ends_know() -> None:
-    assert WIDGET_MIME == "application/vnd.jupyter.widget-view+json"
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda fig: pickle.loads(pickle.dumps(fig))])
@@ -163,6 +159,13 @@ def test_json_in_a_page_cannot_end_its_script() -> None:
     assert "<!--" not in html
     (found,) = Scripts(html).found
     assert json.loads(found) == figure
+
+
+def test_figure_of_a_stored_output() -> None:
+    figure = {"data": [], "layout": {"title": {"text": "a</script>b"}}}
+    assert figure_of({PLOTLY_MIME: figure, "text/html": "<svg/>"}) == figure
+    assert figure_of({"text/html": figure_html(figure, "<svg/>")}) == figure
+    assert figure_of({"text/html": "<b>x</b>", "text/plain": "x"}) is None
 
 
 def test_page_script_holds_plotly_once_and_loads_nothing() -> None:

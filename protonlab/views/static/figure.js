@@ -1,13 +1,16 @@
 // Draws protonlab's figures with plotly.js: theme, zoom of a flame graph, keyboard.
 //
-// anywidget calls `render` where a kernel lives; an exported page calls `hydratePage`. A figure is
-// plotly's JSON; what protonlab adds to it stands in `layout.meta.protonlab`: the view's name, and
-// for each light colour its dark twin.
+// A figure stands in a page as <div class="protonlab-figure"> with plotly's JSON and a picture. It is
+// drawn in place of the picture as soon as the page can have plotly.js: in a notebook from a living
+// kernel, through anywidget (`initialize`), in an exported page from the page itself (`watch`). What
+// protonlab adds to the JSON stands in `layout.meta.protonlab`: the view's name, and for each light
+// colour its dark twin.
 
 const CONFIG = { displaylogo: false, doubleClick: false, modeBarButtons: [["toImage"]] };
 const TEXT_PADDING = 10; // pixels of a box that its text cannot use
 const NARROW = 3; // a box narrower than this, in pixels, has no edge: it would be nothing but edge
 const MIN_TEXT = 24; // a box with less room than this, in pixels, stays empty
+const FIGURES = "div.protonlab-figure";
 const TALLEST = 900; // a higher figure scrolls
 
 // plotly.js comes from the kernel, once a page.
@@ -41,15 +44,11 @@ function isDark() {
   return darkMedia?.matches ?? false;
 }
 
-function onThemeChange(callback) {
-  const observer = new MutationObserver(callback);
+function followTheme() {
+  const repaint = () => document.querySelectorAll(FIGURES).forEach((host) => host.protonlab?.paint());
   const attributeFilter = ["data-jp-theme-light", "data-vscode-theme-kind"];
-  observer.observe(document.body, { attributeFilter });
-  darkMedia?.addEventListener("change", callback);
-  return () => {
-    observer.disconnect();
-    darkMedia?.removeEventListener("change", callback);
-  };
+  new MutationObserver(repaint).observe(document.body, { attributeFilter });
+  darkMedia?.addEventListener("change", repaint);
 }
 
 // A copy of a figure's JSON with each of our light colours replaced; a person's own colours stay.
@@ -82,26 +81,12 @@ function fit(label, aside, room) {
 
 class Drawing {
   constructor(host, Plotly, figure) {
-    Object.assign(this, { host, Plotly });
-    host.replaceChildren();
-    this.plot = host.appendChild(document.createElement("div"));
-    this.show(figure);
-    this.observer = new ResizeObserver(() => this.resize());
-    this.observer.observe(host);
-    this.forgetTheme = onThemeChange(() => this.width && this.paint());
-  }
-
-  close() {
-    this.observer.disconnect();
-    this.forgetTheme();
-    this.Plotly.purge(this.plot);
-  }
-
-  show(figure) {
-    this.figure = figure;
-    this.width = 0;
+    Object.assign(this, { host, Plotly, figure, width: 0 });
     this.flame = figure.layout.meta?.protonlab?.view === "flame" ? new Flame(this) : null;
-    Object.assign(this.host.style, { maxHeight: `${TALLEST}px`, overflowY: "auto" });
+    this.plot = document.createElement("div");
+    host.replaceChildren(this.plot);
+    Object.assign(host.style, { maxHeight: `${TALLEST}px`, overflowY: "auto" });
+    new ResizeObserver(() => this.resize()).observe(host);
     this.resize();
   }
 
@@ -216,27 +201,27 @@ class Flame {
   }
 }
 
-function render({ model, el }) {
-  el.innerHTML = model.get("picture"); // our own SVG: what is seen until plotly.js is here
-  const figure = () => JSON.parse(model.get("figure"));
-  let drawing = null;
-  const redraw = () => drawing?.show(figure());
-  model.on("change:figure", redraw);
-  plotlyFrom(model).then(
-    (Plotly) => (drawing = new Drawing(el, Plotly, figure())),
-    (error) => console.warn(`protonlab: ${error.message}; the figure stays a picture`),
-  );
-  return () => {
-    model.off("change:figure", redraw);
-    drawing?.close();
+// Draw each figure of the page, also those that come later.
+function watch(getPlotly) {
+  const draw = async () => {
+    const waiting = `${FIGURES}:not([data-drawn])`;
+    if (!document.querySelector(waiting)) return;
+    const Plotly = await getPlotly();
+    for (const host of document.querySelectorAll(waiting)) {
+      const source = host.querySelector(":scope > script[type='application/json']");
+      host.dataset.drawn = "";
+      if (source) host.protonlab = new Drawing(host, Plotly, JSON.parse(source.textContent));
+    }
   };
+  const tryToDraw = () =>
+    draw().catch((error) => console.warn(`protonlab: ${error.message}; figures stay pictures`));
+  if (!globalThis.protonlabTheme) followTheme();
+  globalThis.protonlabTheme = true; // another kernel's figures follow, too
+  const observer = new MutationObserver(tryToDraw);
+  observer.observe(document.body, { childList: true, subtree: true });
+  tryToDraw();
+  return () => observer.disconnect();
 }
 
-function hydratePage() {
-  for (const host of document.querySelectorAll("div.protonlab-figure")) {
-    const source = host.querySelector(":scope > script[type='application/json']");
-    if (source) new Drawing(host, globalThis.Plotly, JSON.parse(source.textContent));
-  }
-}
-
-export default { render };
+const initialize = ({ model }) => watch(() => plotlyFrom(model));
+export default { initialize };
