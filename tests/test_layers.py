@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -90,6 +91,12 @@ def imports_of(path: Path) -> Iterator[Import]:
 
 def test_every_room_is_in_the_table() -> None:
     assert {room_of(path) for path in FILES_IN_ROOMS} <= set(ROOMS)
+
+
+def test_architecture_page_describes_every_room() -> None:
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text()
+    described = re.findall(r"^\| `(\w+)(?:/|\.py)` \|", page, re.MULTILINE)
+    assert set(described) == set(ROOMS)
 
 
 def test_table_has_no_cycle() -> None:
