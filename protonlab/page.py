@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
+from typing import Any
 
 import nh3
 from jinja2 import Environment, PackageLoader
@@ -24,7 +25,6 @@ from pygments.lexers import get_lexer_by_name
 
 from protonlab import views
 
-_PLOTLY = "application/vnd.plotly.v1+json"
 # Shown as pictures; a browser runs no script inside an <img>, so SVG is safe there too.
 _PICTURES = ("image/svg+xml", "image/png", "image/jpeg", "image/gif", "image/webp")
 _TERMINAL_CODES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -118,10 +118,10 @@ def _outputs(cell: NotebookNode) -> Iterator[Markup]:
 def _display(data: NotebookNode) -> Markup:
     """Show the richest form that is safe; the text twin is the last."""
     html = data.get("text/html", "")
-    if _PLOTLY in data:
+    if figure := _figure(data):
         drawing = _SVG.search(html)
         still = _picture("image/svg+xml", drawing[0]) if drawing else ""
-        return _OUTPUT.format(Markup(views.figure_html(data[_PLOTLY], still)))
+        return _OUTPUT.format(Markup(views.figure_html(figure, still)))
     for kind in _PICTURES:
         if kind in data:
             return _OUTPUT.format(_picture(kind, data[kind]))
@@ -130,6 +130,14 @@ def _display(data: NotebookNode) -> Markup:
     if "text/markdown" in data:
         return _OUTPUT.format(_prose(data["text/markdown"]))
     return _text(data.get("text/plain", ""))
+
+
+def _figure(data: NotebookNode) -> dict[str, Any] | None:
+    """Find plotly's JSON; what only looks like a figure is shown as what else it is."""
+    try:
+        return views.figure_of(data)
+    except (TypeError, ValueError):
+        return None
 
 
 def _picture(kind: str, content: str) -> Markup:

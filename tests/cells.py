@@ -18,6 +18,8 @@ HOSTILE = [
     "<script>pwned = 1</script>seen</thead><tbody><tr><td onclick='pwned = 1'>1</table>",
     "<form action='https://elsewhere.invalid'><button>seen</button></form>",
     "</pre></section></main><script>pwned = 1</script>seen",
+    "<div class='protonlab-figure'><script type='application/json'>{}</script>seen</div>",
+    '<div class="protonlab-figure"><script type="application/json">[pwned = 1]</script>seen</div>',
 ]
 
 
@@ -38,5 +40,6 @@ def hostile_cells() -> list[Any]:
         *(new_markdown_cell(html) for html in HOSTILE),
         code(new_output("error", ename=HOSTILE[0], evalue=HOSTILE[1], traceback=[])),
         code(display_data(**{"image/svg+xml": "<svg onload='pwned = 1'/>"})),
+        code(display_data(**{"application/vnd.plotly.v1+json": "pwned = 1", "text/plain": "seen"})),
         new_code_cell(HOSTILE[0]),
     ]

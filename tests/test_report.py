@@ -14,7 +14,7 @@ from cells import HOSTILE, code, display_data, hostile_cells
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 import protonlab
-from protonlab import recorded
+from protonlab import recorded, views
 
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJ"
@@ -73,10 +73,12 @@ def test_page_without_figures_has_no_script(tmp_path: Path) -> None:
 
 
 def test_plotly_is_in_the_page_once(tmp_path: Path) -> None:
-    bundle = protonlab.bars(recorded.moe_sweep())._repr_mimebundle_()
-    figure = new_output("display_data", bundle)
-    page = export(tmp_path, code(figure), code(figure))
-    assert page.count('class="protonlab-figure"') == 2
+    figure = protonlab.bars(recorded.moe_sweep())
+    stored = new_output("display_data", figure._repr_mimebundle_())
+    # As a living notebook stores it: plotly's JSON inside of HTML.
+    live = display_data(text_html=views.figure_html(figure.to_plotly_json()))
+    page = export(tmp_path, code(stored), code(live))
+    assert page.partition("</main>")[0].count('class="protonlab-figure"') == 2
     assert len(re.findall(r"plotly\.js v\d", page)) == 1
     assert len(page) < 6_000_000
 
