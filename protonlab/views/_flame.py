@@ -122,7 +122,7 @@ def _why_empty(profile: Profile, metric: Metric, values: FloatArray) -> str:
 
 
 def _describe(profile: Profile, metric: Metric, boxes: Boxes) -> pd.DataFrame:
-    """Role, label, share, text and hover box of each box."""
+    """Describe each box as `box_traces` needs it."""
     frames = profile.frames.iloc[boxes.frame]
     own = boxes.folded == 0
     sums = profile.inclusive.iloc[boxes.frame]
@@ -151,13 +151,18 @@ def _describe(profile: Profile, metric: Metric, boxes: Boxes) -> pd.DataFrame:
             hover, role = hover_text(label, label, value, shares), "other"
         records.append((role, shortened(cleaned(label), _LONGEST_LABEL), part, hover))
     table = pd.DataFrame(records, columns=["role", "label", "aside", "hover"])
-    pixels = boxes.width * (theme.NOMINAL_WIDTH - theme.MARGIN["l"] - theme.MARGIN["r"]) / total
-    table["text"] = [
+    return _fitted(table.assign(start=boxes.start, width=boxes.width, row=boxes.depth))
+
+
+def _fitted(table: pd.DataFrame) -> pd.DataFrame:
+    """Add text and edge of each box for a front end that cannot measure and fit them itself."""
+    room = theme.NOMINAL_WIDTH - theme.MARGIN["l"] - theme.MARGIN["r"]
+    pixels = table["width"] / table["width"].iloc[0] * room
+    texts = [
         escaped(fitted(label, aside, room - theme.TEXT_PADDING))
         for label, aside, room in zip(table["label"], table["aside"], pixels, strict=True)
     ]
-    edge = (pixels > theme.NARROW).astype(int)
-    return table.assign(start=boxes.start, width=boxes.width, row=boxes.depth, edge=edge)
+    return table.assign(text=texts, edge=(pixels > theme.NARROW).astype(int))
 
 
 def _label(profile: Profile, frame: Any) -> str:

@@ -9,8 +9,9 @@ import pandas as pd
 from protonlab.model import Profile
 from protonlab.views.hover import share
 from protonlab.views.names import counted
+from protonlab.views.theme import HOOK_WORDS
 
-_OUTSIDE = {"filtered": "filtered out", "unseen": "not launched by Triton"}
+_OUTSIDE = ("filtered", "unseen")
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ def select(profile: Profile, *, everything: bool = False) -> Selection:
     if not filtered or not outside.any():
         return Selection(kernels, "")
     parts = [
-        f"{counted(len(rows), 'kernel')} {words}{_share_of_time(rows, kernels)}"
-        for state, words in _OUTSIDE.items()
+        f"{counted(len(rows), 'kernel')} {HOOK_WORDS[state]}{_share_of_time(rows, kernels)}"
+        for state in _OUTSIDE
         if len(rows := kernels[kernels["hook"] == state])
     ]
     if outside.all():

@@ -61,8 +61,9 @@ ROLES = {
     "other": Role("folded together", Colour("#c3c9cf", "#565e67"), pattern="/"),
 }
 
+# What a launch hook's record means for a kernel.
 HOOK_WORDS = {
-    "kept": "kept by the filter",
+    "kept": "launched by Triton",
     "filtered": "filtered out",
     "unseen": "not launched by Triton",
 }

@@ -38,16 +38,14 @@ function plotlyFrom(model) {
 const darkMedia = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
 
 function isDark() {
-  const { jpThemeLight, vscodeThemeKind } = document.body.dataset;
-  if (jpThemeLight !== undefined) return jpThemeLight === "false";
-  if (vscodeThemeKind !== undefined) return vscodeThemeKind.includes("dark");
-  return darkMedia?.matches ?? false;
+  const { jpThemeLight } = document.body.dataset; // JupyterLab's; other pages follow the system
+  return jpThemeLight === undefined ? (darkMedia?.matches ?? false) : jpThemeLight === "false";
 }
 
 function followTheme() {
   const repaint = () => document.querySelectorAll(FIGURES).forEach((host) => host.protonlab?.paint());
-  const attributeFilter = ["data-jp-theme-light", "data-vscode-theme-kind"];
-  new MutationObserver(repaint).observe(document.body, { attributeFilter });
+  const ofTheme = { attributeFilter: ["data-jp-theme-light"] };
+  new MutationObserver(repaint).observe(document.body, ofTheme);
   darkMedia?.addEventListener("change", repaint);
 }
 
