@@ -51,7 +51,6 @@ def document(
         "version": DOCUMENT_VERSION,
         "info": dataclasses.asdict(info),
         "frames": {name: _coded(frames[name]) for name in EXTRA_COLUMNS},
-        "columns": [dataclasses.asdict(column) for column in columns],
     }
     depths = frames["depth"].to_numpy().tolist()
     names = frames["name"].astype(object).tolist()

@@ -27,7 +27,7 @@ def kernel_sums(frames: pd.DataFrame, sums: Sequence[str]) -> pd.DataFrame:
     """Sum columns over the frames of each kernel, slowest first, with the devices that ran it."""
     table = frames.loc[frames["kind"] == "kernel"]
     table = table.astype({name: object for name in (*KERNEL_TEXT, "device_type")})
-    device = table["device_type"] + table["device_id"].astype(str)
+    device = table.groupby(["device_type", "device_id"], dropna=False).ngroup()
     groups = table.assign(device=device).groupby(list(KERNEL_TEXT), sort=False, dropna=False)
     result = groups[list(sums)].sum(min_count=1)
     result.insert(0, "devices", groups["device"].nunique())

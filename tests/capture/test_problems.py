@@ -67,6 +67,9 @@ def test_failure_to_start_is_one_sentence_with_the_next_step(
         flags.profiling_on = True
         raise RuntimeError(message)
 
+    monkeypatch.delenv(
+        "TRITON_CUPTI_LIB_PATH", raising=False
+    )  # a session of the user's own sets it
     libproton = _proton.require().libproton
     monkeypatch.setattr(libproton, "start", start)
     monkeypatch.setattr(_proton.require().profiler, "start", start)
@@ -94,7 +97,8 @@ except protonlab.MissingDependencyError as error:
 
 
 def run(setup: str) -> list[str]:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path}
     result = subprocess.run(
         [sys.executable, "-c", WITHOUT_TRITON.format(setup=setup)],
         capture_output=True,

@@ -23,7 +23,7 @@ def test_last_expression_shows_and_the_profile_after_it(notebook: Notebook) -> N
     ran = notebook.run("%%proton run1 include=_p_.*\nboth()\ndouble()")
     assert ran.result.result == 7
     assert ran.out.index(": 7\n") < ran.out.index("run1: 1 kernel kept (2 launches, ")
-    assert re.search(r", 1 kernel filtered \(1 launch, .* %\) of .*s · \w+", ran.out)
+    assert re.search(r", 1 kernel filtered \(1 launch, .* %\) of .*s( GPU time)? · \w+", ran.out)
     assert notebook["run1"] is notebook["_proton"]
     assert isinstance(notebook["run1"], Profile)
     assert notebook["run1"].info.name == "run1"

@@ -2,6 +2,8 @@
 
     python tests/profiles/make_viewer_values.py
 
+The files ``cell_*`` were saved by protonlab, the others by Proton: it reads both.
+
 Needs Triton 3.9 and llnl-hatchet (pandas below 3), so it is run once, by hand, in an environment
 of its own; the tests compare our numbers with the stored ones. Frames are renamed to their
 preorder row, so that values can be told apart; proton-viewer drops metadata frames by name, so
