@@ -169,6 +169,11 @@ def test_table_sorts_and_searches(notebook: Tab) -> None:
         cells = f".protonlab-table tbody tr:not([hidden]) td:nth-child({index})"
         return notebook.page.locator(cells).all_inner_texts()
 
+    inside = """() => {
+        const right = (name) => document.querySelector(name).getBoundingClientRect().right;
+        return right(".protonlab-table") <= right(".jp-OutputArea");
+    }"""
+    assert notebook.page.evaluate(inside)  # no column is cut off
     counts = [int(text) for text in column(4)]
     notebook.page.click(".protonlab-table th:nth-child(4) button")
     assert [int(text) for text in column(4)] == sorted(counts, reverse=True)
