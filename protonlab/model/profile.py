@@ -197,7 +197,8 @@ class Profile:
         foreign files), ``hook`` (kept, filtered, unseen), ``devices`` (how many ran it), then
         ``count`` and each additive metric that a kernel recorded, summed. Overhead is left out.
         """
-        return self._kernel_sums.drop(columns=list(self._ideal.columns))
+        metrics = [column.column for column in self._kernel_columns]
+        return self._kernel_sums[[*KERNEL_TEXT, "devices", *metrics]]
 
     @cached_property
     def _kernel_columns(self) -> list[MetricColumn]:
@@ -205,7 +206,7 @@ class Profile:
 
     @cached_property
     def _kernel_sums(self) -> pd.DataFrame:
-        metrics = [column.column for column in self._kernel_columns]
+        metrics = [column.column for column in self.columns if column.additive]
         table = kernel_sums(self.frames.join(self._ideal), [*metrics, *self._ideal.columns])
         table.attrs["total"] = self._total
         return table

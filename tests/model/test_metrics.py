@@ -138,6 +138,12 @@ def test_default_metrics_are_rates_of_what_kernels_recorded() -> None:
     assert value(profile, "loss", 1) == 0.5
 
 
+def test_a_metric_that_only_scopes_recorded_is_missing_by_kernel() -> None:
+    profile = protonlab.load(document(frame("step", kernel("k", 10), n_tokens=3)))
+    assert profile.to_dataframe(["n_tokens/s"], by="kernel")["n_tokens/s"].isna().all()
+    assert "n_tokens" not in profile.kernels
+
+
 def test_metrics_named_like_a_column_or_with_units_keep_apart() -> None:
     profile = protonlab.load(
         document(kernel("k", 10, **{"depth": 7, "latency (cycles)": 5, "tok/s": 9, "µ-tokens": 2}))
