@@ -30,7 +30,7 @@ ROOMS = {
     "model": Room("errors", "cxxfilt numpy pandas"),
     "formats": Room("errors model", "ijson msgpack msgspec numpy pandas"),
     "recorded": Room("errors model formats"),
-    "capture": Room("errors model formats", "numpy torch triton"),
+    "capture": Room("errors model formats", "numpy pynvml torch triton"),
     "views": Room("errors model formats", "anywidget numpy pandas plotly rich traitlets"),
     "display": Room("errors model views", "IPython pandas"),
     "option_line": Room("errors model capture", "IPython"),

@@ -70,6 +70,7 @@ def test_every_dependency_is_imported_somewhere(project: Path, pyproject: dict[s
     imported_as = {
         "ipython": "IPython",
         "markdown-it-py": "markdown_it",
+        "nvidia-ml-py": "pynvml",
     }
     source = "\n".join(path.read_text() for path in (project / "protonlab").rglob("*.py"))
     needed_without_import = {

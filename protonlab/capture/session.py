@@ -7,15 +7,18 @@ import platform
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from protonlab.capture import _platform, _proton
+from protonlab.capture.clocks import Clocks
 from protonlab.capture.options import option
 from protonlab.errors import CaptureError, ProtonLabError
 from protonlab.formats import load
 from protonlab.model import KernelFilter, Profile, ProfileInfo
+from protonlab.model.clocks import clock_notes
 
 if TYPE_CHECKING:
     from protonlab.capture._hook import LaunchHook
@@ -82,6 +85,7 @@ class Session:
         self._recording: _proton.Recording | None = None
         self._launches: Launches | None = None
         self._before: HookRecord | None = None
+        self._clocks = Clocks()
         self._when = ""
         self._ended = False
         self._profile: Profile | None = None
@@ -132,6 +136,7 @@ class Session:
         except BaseException:
             self._end_launches()
             raise
+        self._clocks.read()
         return self
 
     def _begin(self) -> None:
@@ -165,6 +170,7 @@ class Session:
         self._ended = True
         if recording is None:
             return
+        self._clocks.read()  # while the GPU may still be at work
         try:
             tree = recording.finish()
             self._profile = self._read(tree)
@@ -220,7 +226,11 @@ class Session:
         )
         kept = {name for name, (_, count) in record.launches.items() if count}
         rejected = record.launches.keys() - kept
-        return load(tree, info=info).with_hook(record.kernel_of, kept, rejected)
+        profile = load(tree, info=info).with_hook(record.kernel_of, kept, rejected)
+        used = [gpu.device_id for gpu in profile.devices if gpu.device_type == "CUDA"]
+        clocks = self._clocks.of(used)
+        notes = (*info.notes, *clock_notes(clocks))
+        return replace(profile, info=replace(info, clocks=clocks, notes=notes))
 
 
 def _check_hook(hook: object, also: list[str]) -> None:

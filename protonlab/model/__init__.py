@@ -1,5 +1,6 @@
 """Ground floor: profiles as tables, the metric grammar, filters, devices."""
 
+from protonlab.model.clocks import ClockReading
 from protonlab.model.devices import Device
 from protonlab.model.filters import KernelFilter
 from protonlab.model.frames import MetricColumn
@@ -9,6 +10,7 @@ from protonlab.model.profile import Profile
 from protonlab.model.units import format_quantity
 
 __all__ = [
+    "ClockReading",
     "Device",
     "KernelFilter",
     "Metric",

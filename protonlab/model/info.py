@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from protonlab.model.clocks import ClockReading
+
 
 @dataclass(frozen=True)
 class ProfileInfo:
@@ -30,6 +32,8 @@ class ProfileInfo:
         Compiled kernel name -> (launches seen by the hook, launches kept).
     cells
         File name -> number of the notebook cell compiled under it, for ``context="python"``.
+    clocks
+        Readings of the GPUs that ran kernels: at the start, at the end, and in between.
     notes
         Sentences that a reader of the numbers should know.
     """
@@ -44,4 +48,5 @@ class ProfileInfo:
     exclude: str | None = None
     launches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     cells: Mapping[str, int] = field(default_factory=dict)
+    clocks: tuple[ClockReading, ...] = ()
     notes: tuple[str, ...] = ()
