@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from protonlab.capture import LaunchHook, Session, device
+    from protonlab.capture import LaunchHook, Session, device, doctor
     from protonlab.errors import (
         CaptureError,
         MetricError,
@@ -42,6 +42,7 @@ _HOME = {
     "Session": "protonlab.capture",
     "bars": "protonlab.views",
     "device": "protonlab.capture",
+    "doctor": "protonlab.capture",
     "export_report": "protonlab.report",
     "flame": "protonlab.views",
     "load": "protonlab.formats",
@@ -63,6 +64,7 @@ __all__ = [
     "__version__",
     "bars",
     "device",
+    "doctor",
     "export_report",
     "flame",
     "load",

@@ -34,6 +34,24 @@ def main() -> None:
 
 
 @main.command()
+@click.pass_context
+def doctor(context: click.Context) -> None:
+    """Look at what recording needs here, and try to record.
+
+    Exits with 1 when recording is impossible. What it prints names devices and versions only.
+    """
+    from rich.console import Console
+
+    from protonlab.capture import doctor as diagnose
+
+    with Console(stderr=True).status("Trying to record …"):
+        diagnosis = diagnose()
+    click.echo(str(diagnosis))
+    if not diagnosis.can_record:
+        context.exit(1)
+
+
+@main.command()
 @click.option(
     "-o",
     "--output",

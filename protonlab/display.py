@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from IPython.core.display_functions import display
-from IPython.core.getipython import get_ipython
 
+from protonlab.front_end import front_end
 from protonlab.model import Profile, format_quantity
 from protonlab.model.units import counted
 from protonlab.views import bars, flame, table
@@ -48,7 +48,7 @@ def show(
     parts: list[object] = [summary(profile)]
     if profile.kernels.empty:
         view = ()
-    elif view and not _draws():
+    elif view and not front_end().draws:
         view = ("table",)
     for name in view:
         if name == "flame":
@@ -140,8 +140,3 @@ def _listed(names: Iterable[str]) -> str:
     names = list(names)
     more = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-
-def _draws() -> bool:
-    """Whether outputs go to a front end that can draw; a terminal shell has no kernel."""
-    return getattr(get_ipython(), "kernel", None) is not None

@@ -30,7 +30,7 @@ def test_version(tmp_path: Path) -> None:
     assert run(tmp_path, "--version").stdout == f"protonlab {protonlab.__version__}\n"
 
 
-@pytest.mark.parametrize("command", [(), ("demo",)], ids=str)
+@pytest.mark.parametrize("command", [(), ("demo",), ("doctor",)], ids=str)
 def test_help_fits_a_terminal(tmp_path: Path, command: tuple[str, ...]) -> None:
     result = run(tmp_path, *command, "--help")
     assert result.returncode == 0
@@ -49,6 +49,17 @@ def test_expected_error_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert result.stdout == ""
     assert result.stderr == "Error: cannot write the page missing/page.html: no folder missing\n"
+
+
+def test_doctor_says_whether_recording_works_by_its_exit_code(tmp_path: Path) -> None:
+    result = run(tmp_path, "doctor")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert re.search(r"^ok +recording +a session started, recorded", result.stdout, re.MULTILINE)
+    result = run(tmp_path, "doctor", TRITON_PROTON_DISABLE="1")
+    assert (result.returncode, result.stderr) == (1, "")
+    assert re.search(r"^missing +recording +profiling is switched", result.stdout, re.MULTILINE)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_demo_prints_the_kernels_and_writes_one_page(tmp_path: Path) -> None:

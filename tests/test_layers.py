@@ -30,16 +30,17 @@ ROOMS = {
     "model": Room("errors", "cxxfilt numpy pandas"),
     "formats": Room("errors model", "ijson msgpack msgspec numpy pandas"),
     "recorded": Room("errors model formats"),
-    "capture": Room("errors model formats", "numpy pynvml torch triton"),
-    "views": Room("errors model formats", "anywidget numpy pandas plotly rich traitlets"),
-    "display": Room("errors model views", "IPython pandas"),
+    "front_end": Room(),
+    "capture": Room("errors model formats front_end", "numpy pynvml torch triton"),
+    "views": Room("errors model formats front_end", "anywidget numpy pandas plotly rich traitlets"),
+    "display": Room("errors model front_end views", "IPython pandas"),
     "option_line": Room("errors model capture", "IPython"),
     "cell_transformer": Room("capture option_line", "IPython"),
     "magic": Room("errors model capture display option_line cell_transformer", "IPython"),
     "page": Room("errors formats views", "jinja2 markdown_it markupsafe nbformat nh3 pygments"),
     "report": Room("errors formats page", "nbclient nbformat traitlets"),
     "demo": Room("errors model formats report", "nbformat"),
-    "cli": Room("errors demo views", "click rich"),
+    "cli": Room("errors capture demo views", "click rich"),
 }
 
 # Triton's changes from version to version end in these two files.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from protonlab.capture._hook import LaunchHook
     from protonlab.capture._platform import device, enable_interpreter
+    from protonlab.capture.diagnosis import doctor
     from protonlab.capture.options import OPTIONS, Option, option
     from protonlab.capture.session import Session
 
@@ -20,6 +21,7 @@ _HOME = {
     "Option": "options",
     "Session": "session",
     "device": "_platform",
+    "doctor": "diagnosis",
     "enable_interpreter": "_platform",
     "option": "options",
 }
@@ -30,6 +32,7 @@ __all__ = [
     "Option",
     "Session",
     "device",
+    "doctor",
     "enable_interpreter",
     "option",
 ]

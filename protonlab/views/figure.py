@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import plotly.graph_objects as go
 
+from protonlab.front_end import front_end
 from protonlab.views.names import unmarked
 from protonlab.views.page import PLOTLY_MIME, figure_html
 from protonlab.views.svg import picture
@@ -27,7 +27,7 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
         """Every form of the figure that the front end at hand may choose from."""
         figure = json.loads(self.to_json(validate=validate))
         static = picture(figure)
-        if not _in_jupyterlab():
+        if not front_end().is_live:
             figure["config"] = {"displaylogo": False}
             return {PLOTLY_MIME: figure, "text/html": static, "text/plain": repr(self)}
         # anywidget is slow to import, and only a living notebook needs it.
@@ -47,17 +47,3 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
         title = unmarked(self.layout.title.text or "")
         boxes = sum(len(trace.x) for trace in self.data if trace.meta == "boxes")
         return f"<{type(self).__name__}: {title}, {boxes} boxes>"
-
-
-def _in_jupyterlab() -> bool:
-    """Whether the running cell was sent by JupyterLab or Notebook, and not by a headless run.
-
-    They say which cell they execute. So does VS Code, which starts no widget before one is shown
-    and draws plotly's JSON itself. nbclient does not, and nobody could click there.
-    """
-    ipython = sys.modules.get("IPython")
-    kernel = getattr(ipython.get_ipython() if ipython else None, "kernel", None)
-    if kernel is None:
-        return False
-    cell = kernel.get_parent("shell").get("metadata", {}).get("cellId", "")
-    return bool(cell) and not cell.startswith("vscode")
