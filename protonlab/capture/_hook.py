@@ -1,34 +1,43 @@
 """The launch hook: which kernels have their launch metadata evaluated, and what is recorded.
 
 Triton calls `enter` before and `exit` after each launch, with a LazyDict that holds the compiled
-name and evaluates the kernel's metadata function on demand. Two rules shape this file. Nothing
-that goes wrong here reaches the launch. And a metric is written once a launch: libproton writes to
-every live session, so hooks of several sessions share one `Launch`, kept on the LazyDict.
-
-Proton's own hook looks two helper kernels up at each launch (40 us of its 43 us, Triton 3.9,
-H200). They are needed for metrics on the GPU and under graph capture only, once a stream.
+name and evaluates the kernel's metadata function on demand. Three rules shape this file. Nothing
+that goes wrong here reaches the launch. A metric is written once a launch: libproton writes to
+every live session, so hooks of several sessions share one `Launch`. And every launch of the user's
+program waits for these lines: what is decided once a kernel is looked up by its function's handle,
+and where ours is the only hook, nothing is done on behalf of others.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
 
 from protonlab.capture import _proton
-from protonlab.capture._launch_metrics import RESERVED_KEYS, LaunchMetrics, sort_metrics
-from protonlab.capture._launch_record import HookRecord, Kernel, Launch, Notes
+from protonlab.capture._graphs import broken_capture
+from protonlab.capture._launch_record import NO_KEYS, HookRecord, Kernel, Launch, Notes
+from protonlab.capture._metric_writer import MetricWriter
 from protonlab.capture.options import option
 from protonlab.model.filters import KernelFilter
 
+if TYPE_CHECKING:
+    from protonlab.capture._synchronisations import SyncDetector
+
 proton = _proton.require()
 _record_scope, _enter_op, _exit_op = proton.record_scope, proton.enter_op, proton.exit_op
-_add_metrics = proton.add_metrics
-_NOTHING = LaunchMetrics({}, {}, {})
+_enter_state, _exit_state = proton.enter_state, proton.exit_state
+_active = proton.hook_manager.active_hooks  # Proton changes this list in place
+_opened, _unrecorded = Launch.opened, Launch.unrecorded
 
 
 class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has no types
     """A Proton hook that records launch metadata of the kernels you choose.
+
+    It serves a `Session` (``hook=``), ``%%proton`` (``hook=name``) and, from Triton 3.7 on,
+    ``proton.start(…, hook=hook)``. libproton gives every metric to every live session: a Session
+    drops on reading what its own hook did not record, a session that you started yourself beside
+    it shows the metrics of both.
 
     Parameters
     ----------
@@ -55,10 +64,6 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
     # Before Proton's own hook (100), which evaluates the metadata and so hides the compiled name.
     priority = 1000
 
-    # Of each thread: whether a metadata function is running, and the launch whose frame is open.
-    # Shared by all hooks, as libproton's open frame is.
-    _thread: ClassVar[threading.local] = threading.local()
-
     def __init__(
         self,
         *,
@@ -67,12 +72,14 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         record: Iterable[str] | str | None = None,
     ) -> None:
         keys = option("record").check(record)
-        self._record = None if keys is None else frozenset(keys)
         self._kernels: dict[str, Kernel] = {}
-        self._compiled: dict[Any, str] = {}  # function handle -> compiled name
+        self._loaded: dict[Any, Kernel] = {}  # function handle -> its kernel
         self._kernel_of: dict[str, str] = {}
-        self._types: dict[str, type] = {}
         self._notes = Notes()
+        self._writer = MetricWriter(None if keys is None else frozenset(keys), self._notes)
+        self._write = self._writer.write
+        self._detector: SyncDetector | None = None
+        self._spare: Launch | None = None
         self.configure(include=include, exclude=exclude)
 
     def configure(self, *, include: str | None = None, exclude: str | None = None) -> None:
@@ -103,17 +110,36 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
     @property
     def record(self) -> HookRecord:
         """What the hook has seen since it was made."""
+        kernels = self._kernels.items()
         return HookRecord(
-            {name: (kernel.seen, kernel.kept) for name, kernel in self._kernels.items()},
+            {name: (kernel.seen, kernel.kept) for name, kernel in kernels},
             dict(self._kernel_of),
+            {name: frozenset(kernel.keys) for name, kernel in kernels},
             tuple(self._notes.messages),
         )
 
-    def begin(self) -> HookRecord:
+    def begin(self, *, detects_syncs: bool = False) -> HookRecord:
         """Begin a session: warn anew, let metrics have new types; give back the record so far."""
-        self._types.clear()
+        self._writer.renew()
+        for kernel in list(self._kernels.values()):
+            kernel.plan = None
         self._notes.renew()
+        if detects_syncs and self._detector is None:
+            from protonlab.capture._synchronisations import SyncDetector  # which imports torch
+
+            self._detector = SyncDetector()
         return self.record
+
+    def settle(self) -> None:
+        """Write what could not be written at its launch; Proton must still be recording."""
+        self._writer.settle()
+
+    def end(self) -> None:
+        """End a session: say what the detector of synchronisations found."""
+        detector, self._detector = self._detector, None
+        if detector is not None:
+            for kernel, message, place in detector.findings():
+                self._notes.tell(kernel, "synchronisation", message, place)
 
     # Proton's side of the hook.
 
@@ -121,171 +147,152 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         self, module: Any, function: Any, name: str, metadata_group: Any, hash: str
     ) -> None:
         """Remember the compiled name of a kernel that is being loaded."""
-        self._compiled[function] = name
+        self._loaded[function] = self._kernel(name)
 
     def destroy_handle(
         self, module: Any, function: Any, name: str, metadata_group: Any, hash: str
     ) -> None:
         """Forget a handle, which the driver may give to another kernel."""
-        self._compiled.pop(function, None)
+        self._loaded.pop(function, None)
 
     def activate(self) -> None:
         """Do nothing; Proton calls this when a session starts."""
 
     def deactivate(self) -> None:
         """Close a frame whose launch failed, so that the next session's frames open."""
-        self._close_stale(None)
+        launch = _opened.get(get_ident())
+        if launch is not None:
+            _close(launch)
 
     def enter(self, metadata: Any) -> None:
         """Open the launch's frame with its metrics, if the filter keeps the kernel."""
-        thread = self._thread.__dict__
-        # What a metadata function launches is filed under the metadata frame, unmeasured; a kernel
-        # that was prepared before there was a hook has no metadata.
-        if metadata is None or thread.get("evaluating"):
+        # A kernel that was prepared before there was a hook has no metadata. What a metadata
+        # function launches is filed under the metadata frame, unmeasured.
+        if metadata is None or (_unrecorded and get_ident() in _unrecorded):
             return
         try:
-            launch = getattr(metadata, "_protonlab_launch", None)
-            if launch is None or launch.closed:
-                launch = Launch(self._compiled_name(metadata))
-                metadata._protonlab_launch = launch
-            if thread.get("open") is not None:
-                self._close_stale(launch)
-            kernel = self._kernels.get(launch.compiled)
-            if kernel is None:
-                keep = self._filter.matches(launch.compiled)
-                kernel = self._kernels.setdefault(
-                    launch.compiled, Kernel(keep, proton.metadata_state(launch.compiled))
-                )
+            data = metadata.data
+            kernel = self._loaded.get(data["function"])
+            if kernel is None or kernel.name != data["name"]:
+                kernel = self._find(metadata, kernel)
             kernel.seen += 1
-            if kernel.keep:
-                kernel.kept += 1
-                self._keep(metadata, launch, kernel)
+            if not kernel.keep:
+                if _opened:
+                    _current(metadata)
+                return
+            kernel.kept += 1
+            thread = get_ident()
+            launch = _current(metadata) if _opened else None
+            if launch is not None and launch.scope is None:
+                return  # another hook has seen its metadata function raise
+            stream = data["stream"]  # read before a metadata function can hide it
+            place = None
+            if metadata.extras:
+                place = metadata.extras[0][0]
+                _unrecorded.add(thread)
+                _enter_state(kernel.state)
+                try:
+                    if self._detector is None:
+                        data = metadata.get()
+                    else:
+                        data = self._detector.watch(kernel.name, place, metadata.get)
+                except Exception as error:
+                    launch = _opened[thread] = Launch(self)
+                    launch.metadata = metadata
+                    self._tell_failure(kernel.name, stream, place, error)
+                    return
+                finally:
+                    _exit_state()
+                    _unrecorded.discard(thread)
+            if launch is None:
+                name = data["name"]
+                if name != kernel.name:
+                    name = self._frame_name(name, kernel)
+                launch = self._spare or Launch(self)  # a new object each launch would cost time
+                self._spare = None
+                launch.metadata = metadata
+                launch.kernel = kernel.name
+                launch.name = name
+                launch.scope = scope = _record_scope()
+                _enter_op(scope, name)
+                _opened[thread] = launch
+            self._write(launch, kernel, data, stream, place)
         except Exception as error:
             self._notes.tell("launch hook", "", f"the launch hook failed: {error!r}", None)
 
     def exit(self, metadata: Any) -> None:
         """Close the launch's frame."""
-        launch = getattr(metadata, "_protonlab_launch", None)
-        if launch is None:
-            return  # launched by a metadata function
-        # Read here, not from the launch: another hook may have evaluated the metadata, and a
-        # kernel that this one rejects may be filed under a name that another session's gave it.
-        name = metadata.data.get("name")
-        if name != launch.compiled and isinstance(name, str):
-            self._kernel_of.setdefault(name, launch.compiled)
-        if launch.owner is self and not launch.closed:
-            launch.closed = True
-            self._thread.__dict__["open"] = None
-            _exit_op(launch.scope, launch.name)
-
-    def _compiled_name(self, metadata: Any) -> str:
-        """Find the compiled name, also where another hook has put the display name in its place."""
-        data = metadata.data
-        if metadata.extras:  # not evaluated yet
-            name: str = data["name"]
-            self._compiled[data["function"]] = name
-            return name
-        return self._compiled.get(data["function"]) or data["name"]
-
-    def _close_stale(self, launch: Launch | None) -> None:
-        """Close the frame of a launch that raised: Triton then never calls `exit`."""
-        stale = self._thread.__dict__.get("open")
-        if stale is not None and stale is not launch:
-            self._thread.__dict__["open"] = None
-            stale.closed = True
-            _exit_op(stale.scope, stale.name)
-
-    def _keep(self, metadata: Any, launch: Launch, kernel: Kernel) -> None:
-        if launch.failed:
-            return  # another hook has seen its metadata function raise
-        place = metadata.extras[0][0] if metadata.extras else None
-        if place is not None and not self._evaluate(metadata, launch, kernel, place):
+        if len(_active) > 1 and metadata is not None:
+            self._learn_name(metadata)
+        if not _opened:
             return
+        thread = get_ident()
+        launch = _opened.get(thread)
+        if launch is not None and launch.metadata is metadata and launch.owner is self:
+            del _opened[thread]
+            if launch.scope is not None:
+                _exit_op(launch.scope, launch.name)
+                launch.keys = NO_KEYS
+                launch.metadata = None
+                self._spare = launch
+
+    def _kernel(self, name: str) -> Kernel:
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            kernel = Kernel(name, self._filter.matches(name), proton.metadata_state(name))
+            kernel = self._kernels.setdefault(name, kernel)
+        return kernel
+
+    def _find(self, metadata: Any, loaded: Kernel | None) -> Kernel:
+        """Find the kernel, also where another hook has put the display name in its place."""
         data = metadata.data
-        found = self._sort(launch, data, place) if len(data) > len(RESERVED_KEYS) else _NOTHING
-        if launch.scope is None:
-            name = data["name"]
-            launch.name = name if isinstance(name, str) else launch.compiled
-            launch.scope = _record_scope()
-            _enter_op(launch.scope, launch.name)
-            launch.owner = self
-            self._thread.__dict__["open"] = launch
-        if found.host or found.device:
-            self._write(launch, found, kernel, place)
-            if proton.own_hook_is_active():
-                # Proton's hook would add the same metrics to the same frame again.
-                metadata.data = {key: data[key] for key in data if key in RESERVED_KEYS}
+        if not metadata.extras and len(_active) > 1:
+            launch = _current(metadata)
+            if launch is not None:
+                return self._kernel(launch.kernel)
+            if loaded is not None:
+                return loaded
+        kernel = self._loaded[data["function"]] = self._kernel(data["name"])
+        return kernel
 
-    def _evaluate(
-        self, metadata: Any, launch: Launch, kernel: Kernel, place: Callable[..., Any]
-    ) -> bool:
-        thread = self._thread.__dict__
-        thread["evaluating"] = True
-        proton.enter_state(kernel.state)
-        try:
-            metadata.get()
-        except Exception as error:
-            launch.failed = True
-            self._notes.tell(
-                launch.compiled,
-                type(error).__name__,
-                f"the launch metadata of {launch.compiled} raised {type(error).__name__}: {error}; "
-                "the metrics of that launch are missing",
-                place,
-            )
-            return False
-        finally:
-            proton.exit_state()
-            thread["evaluating"] = False
-        return True
+    def _frame_name(self, name: Any, kernel: Kernel) -> str:
+        """Take the name that the metadata function gave, if it is one."""
+        if type(name) is not str:
+            return kernel.name
+        self._kernel_of.setdefault(name, kernel.name)
+        return name
 
-    def _sort(
-        self, launch: Launch, data: dict[str, Any], place: Callable[..., Any] | None
-    ) -> LaunchMetrics:
-        found = sort_metrics(
-            data,
-            record=self._record,
-            types=self._types,
-            vectors=proton.records_vectors,
-            device_tensors=proton.records_device_tensors,
-        )
-        for key, problem in found.problems.items():
-            self._notes.tell(
-                launch.compiled,
-                key,
-                f"the launch metadata of {launch.compiled} has no metric {key!r}: {problem}",
-                place,
-            )
-        for key in launch.keys:  # written by another session's hook
-            found.host.pop(key, None)
-            found.device.pop(key, None)
-        return found
+    def _learn_name(self, metadata: Any) -> None:
+        """Remember the name under which another hook has filed the kernel."""
+        data = metadata.data
+        kernel = self._loaded.get(data.get("function"))
+        launch = _opened.get(get_ident())
+        if launch is not None and launch.metadata is metadata:
+            kernel = self._kernel(launch.kernel)
+        if kernel is not None and data.get("name") != kernel.name:
+            self._frame_name(data["name"], kernel)
 
-    def _write(
-        self,
-        launch: Launch,
-        found: LaunchMetrics,
-        kernel: Kernel,
-        place: Callable[..., Any] | None,
+    def _tell_failure(
+        self, kernel: str, stream: Any, place: Callable[..., Any], error: Exception
     ) -> None:
-        assert launch.scope is not None
-        if proton.helpers_missing:
-            proton.load_helpers(kernel.state)
-        try:
-            if found.device or proton.capturing():
-                self._thread.__dict__["evaluating"] = True
-                try:
-                    proton.add_device_metrics(launch.scope, found.host, found.device, kernel.state)
-                finally:
-                    self._thread.__dict__["evaluating"] = False
-            else:
-                _add_metrics(launch.scope, found.host)
-            launch.keys |= {*found.host, *found.device}
-        except Exception as error:
-            keys = ", ".join([*found.host, *found.device])
-            self._notes.tell(
-                launch.compiled,
-                keys,
-                f"Proton refused metrics of {launch.compiled} ({keys}): {error}",
-                place,
-            )
+        kind = type(error).__name__
+        what = f"the launch metadata of {kernel} raised {kind}: {error}"
+        message = f"{what}; the metrics of that launch are missing"
+        if stream and proton.stream_captures():  # the default stream cannot be captured
+            message = broken_capture(kernel, error)
+        self._notes.tell(kernel, kind, message, place)
+
+
+def _current(metadata: Any) -> Launch | None:
+    """Return this launch if a hook has kept it; close the frame of an earlier one that failed."""
+    launch = _opened.get(get_ident())
+    if launch is None or launch.metadata is metadata:
+        return launch
+    _close(launch)
+    return None
+
+
+def _close(launch: Launch) -> None:
+    del _opened[get_ident()]
+    if launch.scope is not None:
+        _exit_op(launch.scope, launch.name)

@@ -15,6 +15,7 @@ import time
 import warnings
 from collections import namedtuple
 from contextlib import suppress
+from threading import get_ident
 from typing import Any
 
 import triton.language as tl
@@ -26,6 +27,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import mangle_type
 
 from protonlab.capture import _narrow_floats, _older_arithmetic, _proton
+from protonlab.capture._launch_record import Launch
 from protonlab.errors import ProtonLabError
 
 InterpretedFunction = interpreter.InterpretedFunction
@@ -139,8 +141,8 @@ def _launch(
     hooks = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
     if hooks[0] is not None:
         hooks[0](metadata)
-    opened = getattr(metadata, "_protonlab_launch", None)
-    scope = None if opened is None else opened.scope
+    opened = Launch.opened.get(get_ident())
+    scope = opened.scope if opened is not None and opened.metadata is metadata else None
     try:
         if scope is None:  # rejected by the filter, or launched by a metadata function
             own = proton.record_scope()

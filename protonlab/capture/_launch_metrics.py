@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 RESERVED_KEYS = frozenset({"name", "function", "stream"})
 # Written by Proton for each kernel; a metric of the same name would be added to them.
 _PROTONS_KEYS = frozenset({"count", "time (ns)", "device_id", "device_type"})
-_LIMIT = 2**63
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
 _FLOPS_KEYS = frozenset({"flops", "flops8", "flops16", "flops32", "flops64"})
 
 
@@ -30,7 +30,7 @@ class LaunchMetrics(NamedTuple):
     host
         Key -> int, float, or list of one of them.
     device
-        Key -> tensor on a GPU, for Proton to copy without a synchronisation.
+        Key -> tensor on a GPU, to be copied without a synchronisation.
     problems
         Key -> why there is no metric under it.
     """
@@ -46,7 +46,6 @@ def sort_metrics(
     record: frozenset[str] | None,
     types: dict[str, type],
     vectors: bool,
-    device_tensors: bool,
 ) -> LaunchMetrics:
     """Sort launch metadata into metrics and problems.
 
@@ -59,8 +58,8 @@ def sort_metrics(
     types
         Key -> int or float as first seen, extended here: Proton refuses a metric that changes
         between the two.
-    vectors, device_tensors
-        Whether this Triton records lists, and tensors on a GPU.
+    vectors
+        Whether this Triton records lists.
     """
     host: dict[str, Any] = {}
     device: dict[str, Any] = {}
@@ -71,7 +70,7 @@ def sort_metrics(
         kind = type(value)
         # The usual case, for speed: a number of the type that its key had before.
         if kind is types.get(key) and (
-            isfinite(value) if kind is float else -_LIMIT <= value < _LIMIT
+            isfinite(value) if kind is float else LOWEST <= value <= HIGHEST
         ):
             host[key] = value
             continue
@@ -82,26 +81,28 @@ def sort_metrics(
                 raise Unrecordable("a metric's name is a text that is not empty")
             if key in _PROTONS_KEYS:
                 raise Unrecordable("Proton itself records something under that name")
-            plain = _plain(value, device_tensors)
+            plain = _plain(value)
             if hasattr(plain, "data_ptr"):
+                if not vectors and plain.ndim:
+                    raise Unrecordable("this Triton records no vectors, 3.7 and later do")
                 device[key] = plain
             elif isinstance(plain, list):
                 if not vectors:
                     raise Unrecordable("this Triton records no vectors, 3.7 and later do")
-                host[key] = [_checked(key, item, types, plain) for item in plain]
+                host[key] = [checked(key, item, types, plain) for item in plain]
             else:
-                host[key] = _checked(key, plain, types)
+                host[key] = checked(key, plain, types)
         except Unrecordable as error:
             problems[str(key)] = str(error)
     return LaunchMetrics(host, device, problems)
 
 
-def _plain(value: Any, device_tensors: bool) -> Any:
+def _plain(value: Any) -> Any:
     """Make a Python number of a value, a list of them, or leave a GPU tensor."""
     if isinstance(value, int | float):
         return value
     if hasattr(value, "data_ptr"):
-        return _plain_tensor(value, device_tensors)
+        return _plain_tensor(value)
     if hasattr(value, "tolist") and hasattr(value, "ndim"):  # numpy
         if value.ndim > 1:
             raise Unrecordable(f"an array of {value.ndim} dimensions; give one of at most 1")
@@ -113,7 +114,7 @@ def _plain(value: Any, device_tensors: bool) -> Any:
     return _number(value)
 
 
-def _plain_tensor(value: Any, device_tensors: bool) -> Any:
+def _plain_tensor(value: Any) -> Any:
     if value.ndim > 1:
         raise Unrecordable(f"a tensor of {value.ndim} dimensions; give one of at most 1")
     if value.numel() == 0:
@@ -121,13 +122,8 @@ def _plain_tensor(value: Any, device_tensors: bool) -> Any:
     if value.is_complex():
         raise Unrecordable("complex numbers cannot be recorded")
     if value.device.type != "cpu":
-        if not device_tensors:
-            raise Unrecordable(
-                "a tensor on the GPU; this Triton records none, 3.7 and later do. Where a "
-                "synchronisation does no harm, give its .item()"
-            )
         return value
-    return value.item() if value.ndim == 0 else _plain(value.tolist(), device_tensors)
+    return value.item() if value.ndim == 0 else _plain(value.tolist())
 
 
 def _number(value: Any) -> int | float:
@@ -142,7 +138,7 @@ def _number(value: Any) -> int | float:
     raise Unrecordable(f"a {type(value).__name__} is no number")
 
 
-def _checked(
+def checked(
     key: str, value: int | float, types: dict[str, type], vector: Iterable[Any] = ()
 ) -> int | float:
     """Give the value the type that its key has had so far."""
@@ -166,6 +162,6 @@ def _checked(
         value = int(value)
     if wanted is float:
         return float(value)
-    if not -_LIMIT <= value < _LIMIT:
+    if not LOWEST <= value <= HIGHEST:
         raise Unrecordable(f"{value} does not fit in 64 bits; return it as a float")
     return value

@@ -7,33 +7,67 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+NO_KEYS: frozenset[str] = frozenset()
 
 
 class Launch:
-    """One launch, from its first enter to its last exit."""
+    """One launch that a hook has kept, from its enter to its exit.
 
-    scope: int | None = None  # Proton's id of the open frame
-    name = ""  # of the open frame
-    owner: object | None = None  # the hook that opened the frame
-    keys: frozenset[str] = frozenset()  # metrics written so far
-    failed = False  # its metadata function raised
-    closed = False
+    All hooks share it, as they share libproton's open frame: the first that keeps the launch opens
+    it, and only that one closes it.
+    """
 
-    def __init__(self, compiled: str) -> None:
-        self.compiled = compiled
+    __slots__ = ("kernel", "keys", "metadata", "name", "owner", "scope")
+
+    # Thread -> its launch. A launch that fails in Triton never reaches its exit and stays here,
+    # until the thread's next one closes its frame.
+    opened: ClassVar[dict[int, Launch]] = {}
+    # Threads in which a metadata function or an autotuner runs: what they launch is not recorded.
+    unrecorded: ClassVar[set[int]] = set()
+
+    def __init__(self, owner: object) -> None:
+        self.owner = owner  # the hook that opened the frame
+        self.metadata: Any = None  # of the launch; which one it is
+        self.kernel = ""  # compiled name
+        self.name = ""  # of the open frame
+        self.scope: int | None = None  # Proton's id of the open frame; None: there is none
+        self.keys = NO_KEYS  # metrics written so far
+
+
+@dataclass(frozen=True)
+class MetricPlan:
+    """What the launch metadata of a kernel held last, so that the next is checked at a glance.
+
+    Parameters
+    ----------
+    size
+        Number of its keys, reserved ones among them.
+    items
+        Key, type of its value, and the type that Proton gets where that is another one.
+    keys
+        The keys of the metrics.
+    """
+
+    size: int
+    items: tuple[tuple[str, Any, Any], ...]
+    keys: frozenset[str]
 
 
 class Kernel:
-    """A compiled kernel as the hook has seen it."""
+    """A compiled kernel as one hook has seen it."""
 
-    __slots__ = ("keep", "kept", "seen", "state")
+    __slots__ = ("keep", "kept", "keys", "name", "plan", "seen", "state")
 
-    def __init__(self, keep: bool, state: str) -> None:
+    def __init__(self, name: str, keep: bool, state: str) -> None:
+        self.name = name
         self.keep = keep
         self.seen = 0
         self.kept = 0
         self.state = state  # frame under which Proton files what its metadata function launches
+        self.plan: MetricPlan | None = None
+        self.keys: set[str] = set()  # metrics that this hook has recorded
 
 
 class Notes:
@@ -71,13 +105,26 @@ class HookRecord:
         Compiled name -> (launches seen, launches kept).
     kernel_of
         Frame name -> compiled name.
+    keys
+        Compiled name -> launch metadata keys that the hook recorded.
     notes
         Sentences about metrics that are missing.
     """
 
     launches: dict[str, tuple[int, int]]
     kernel_of: dict[str, str]
+    keys: dict[str, frozenset[str]]
     notes: tuple[str, ...]
+
+    @property
+    def kept(self) -> dict[str, frozenset[str]]:
+        """Keys of each kernel of which at least one launch was kept."""
+        return {name: self.keys[name] for name, (_, kept) in self.launches.items() if kept}
+
+    @property
+    def filtered(self) -> set[str]:
+        """Kernels of which the hook kept no launch."""
+        return {name for name, (_, kept) in self.launches.items() if not kept}
 
     def since(self, before: HookRecord) -> HookRecord:
         """Return what came after an earlier record of the same hook."""
@@ -86,4 +133,4 @@ class HookRecord:
             seen_before, kept_before = before.launches.get(name, (0, 0))
             if seen > seen_before:
                 launches[name] = (seen - seen_before, kept - kept_before)
-        return HookRecord(launches, self.kernel_of, self.notes[len(before.notes) :])
+        return HookRecord(launches, self.kernel_of, self.keys, self.notes[len(before.notes) :])

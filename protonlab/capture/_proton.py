@@ -66,10 +66,13 @@ class Proton:
 
     def capturing(self) -> bool:
         """Whether metrics must be written by helper kernels because a CUDA graph is captured."""
+        return self.records_device_tensors and self.stream_captures()
+
+    def stream_captures(self) -> bool:
+        """Whether a CUDA graph is captured on torch's current stream."""
         torch = sys.modules.get("torch")
         return (
-            self.records_device_tensors
-            and torch is not None
+            torch is not None
             and torch.cuda.is_initialized()
             and torch.cuda.is_current_stream_capturing()
         )

@@ -224,9 +224,8 @@ class Session:
             cells=_cells() if self.context == "python" else {},
             notes=record.notes,
         )
-        kept = {name for name, (_, count) in record.launches.items() if count}
-        rejected = record.launches.keys() - kept
-        profile = load(tree, info=info).with_hook(record.kernel_of, kept, rejected)
+        kept = record.kept
+        profile = load(tree, info=info).with_hook(record.kernel_of, kept, record.filtered, kept)
         used = [gpu.device_id for gpu in profile.devices if gpu.device_type == "CUDA"]
         clocks = self._clocks.of(used)
         notes = (*info.notes, *clock_notes(clocks))

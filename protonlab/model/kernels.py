@@ -44,8 +44,9 @@ def hooked(
     kernel_of: Mapping[str, str],
     kept: Collection[str],
     filtered: Collection[str],
+    recorded: Mapping[str, Collection[str]] | None,
 ) -> pd.DataFrame:
-    """Fill the columns ``kernel`` and ``hook``, and drop the metrics of rejected kernels.
+    """Fill the columns ``kernel`` and ``hook``, and drop the metrics of other sessions' hooks.
 
     The parameters are those of `Profile.with_hook`.
     """
@@ -66,8 +67,17 @@ def hooked(
         hook=pd.Categorical(hook, categories=list(HOOK_STATES)),
     )
     rejected = (hook == "filtered").to_numpy()
-    if rejected.any():
-        for metric in columns:
-            if metric.column not in _MEASURED:
-                result[metric.column] = result[metric.column].mask(rejected)
+    for metric in columns:
+        if metric.column in _MEASURED:
+            continue
+        foreign = rejected
+        if recorded is not None:  # kept kernels whose metric another session's hook recorded
+            mine = [
+                name
+                for name, kernel in compiled.items()
+                if kernel is not None and metric.raw in recorded.get(kernel, ())
+            ]
+            foreign = rejected | ((hook == "kept") & ~column.isin(mine)).to_numpy()
+        if foreign.any():
+            result[metric.column] = result[metric.column].mask(foreign)
     return result

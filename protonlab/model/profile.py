@@ -271,11 +271,9 @@ class Profile:
         kernel_of: Mapping[str, str],
         kept: Collection[str],
         filtered: Collection[str],
+        recorded: Mapping[str, Collection[str]] | None = None,
     ) -> Profile:
-        """Fill in what a launch hook knows about each kernel.
-
-        Metrics of kernels that the hook rejected are dropped: another live session's hook may
-        have recorded them. Time and count stay.
+        """Fill in what a launch hook knows; drop metrics that another session's hook recorded.
 
         Parameters
         ----------
@@ -283,8 +281,11 @@ class Profile:
             Recorded name -> compiled name.
         kept, filtered
             Compiled names that the hook kept and rejected.
+        recorded
+            Compiled name -> launch metadata keys that the hook recorded; None: all of them.
         """
-        return replace(self, frames=hooked(self.frames, self.columns, kernel_of, kept, filtered))
+        frames = hooked(self.frames, self.columns, kernel_of, kept, filtered, recorded)
+        return replace(self, frames=frames)
 
     def save(self, path: str | Path) -> None:
         """Write the profile as Proton's own JSON; `protonlab.load` gives back an equal profile.

@@ -1,0 +1,188 @@
+"""Writing the metrics of a launch into Proton's open frame.
+
+Proton's own hook looks two helper kernels up at each launch (40 us of its 43 us, Triton 3.9,
+H200). They are needed for metrics on the GPU and under graph capture only, once a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+
+from protonlab.capture import _proton
+from protonlab.capture._late_metrics import LateMetrics
+from protonlab.capture._launch_metrics import (
+    HIGHEST,
+    LOWEST,
+    RESERVED_KEYS,
+    LaunchMetrics,
+    sort_metrics,
+)
+from protonlab.capture._launch_record import Kernel, Launch, MetricPlan, Notes
+
+proton = _proton.require()
+_add_metrics, _active = proton.add_metrics, proton.hook_manager.active_hooks
+
+
+class MetricWriter:
+    """Writes what one hook records.
+
+    Parameters
+    ----------
+    record
+        Launch metadata keys to record; None for all.
+    notes
+        Where missing metrics are named.
+    """
+
+    def __init__(self, record: frozenset[str] | None, notes: Notes) -> None:
+        self._record = record
+        self._notes = notes
+        self._types: dict[str, type] = {}
+        self._late = LateMetrics(notes)
+
+    def renew(self) -> None:
+        """Let metrics have new types."""
+        self._types.clear()
+
+    def settle(self) -> None:
+        """Write the metrics that waited for the GPU."""
+        self._late.settle(self._types)
+
+    def write(
+        self,
+        launch: Launch,
+        kernel: Kernel,
+        data: dict[str, Any],
+        stream: Any,
+        place: Callable[..., Any] | None,
+    ) -> None:
+        """Write the metrics of a launch, whose frame is open.
+
+        Parameters
+        ----------
+        launch, kernel
+            The launch and its kernel.
+        data
+            The evaluated launch metadata.
+        stream
+            Where the kernel is launched: only a stream other than the default can be captured.
+        place
+            The metadata function, to point at in warnings.
+        """
+        plan = kernel.plan
+        if plan is not None and len(data) == plan.size and len(_active) == 1:
+            # The usual case: the same keys as before, each with the type that it had.
+            host: dict[str, int | float] = {}
+            for key, kind, wanted in plan.items:
+                value: Any = data.get(key)
+                if value.__class__ is not kind or not (
+                    LOWEST <= value <= HIGHEST if kind is int else value - value == 0.0
+                ):
+                    break
+                host[key] = value if wanted is None else wanted(value)
+            else:
+                if not (stream and proton.capturing()):
+                    if host:
+                        _add_metrics(launch.scope, host)
+                    return
+        if len(data) > len(RESERVED_KEYS):
+            self._write_with_care(launch, kernel, data, stream, place)
+            if len(_active) > 1 and proton.own_hook_is_active():
+                # Proton's hook would add the same metrics to the same frame again.
+                launch.metadata.data = {key: data[key] for key in data if key in RESERVED_KEYS}
+
+    def _write_with_care(
+        self,
+        launch: Launch,
+        kernel: Kernel,
+        data: dict[str, Any],
+        stream: Any,
+        place: Callable[..., Any] | None,
+    ) -> None:
+        kernel.plan = None
+        found = sort_metrics(
+            data, record=self._record, types=self._types, vectors=proton.records_vectors
+        )
+        for key, problem in found.problems.items():
+            self._name_problem(kernel, key, problem, place)
+        kernel.keys |= {*found.host, *found.device}
+        for key in launch.keys:  # written by another session's hook
+            found.host.pop(key, None)
+            found.device.pop(key, None)
+        if not found.host and not found.device:
+            return
+        try:
+            self._add(launch, found, kernel, stream, place)
+        except Exception as error:
+            keys = ", ".join([*found.host, *found.device])
+            message = f"Proton refused metrics of {kernel.name} ({keys}): {error}"
+            self._notes.tell(kernel.name, keys, message, place)
+            return
+        launch.keys |= {*found.host, *found.device}
+        # Only where no key that is absent now could bring another metric later.
+        others = len(data) - len(RESERVED_KEYS) - len(found.host)
+        if self._record == found.host.keys() or (self._record is None and not others):
+            kernel.plan = _plan(data, found.host)
+
+    def _add(
+        self,
+        launch: Launch,
+        found: LaunchMetrics,
+        kernel: Kernel,
+        stream: Any,
+        place: Callable[..., Any] | None,
+    ) -> None:
+        assert launch.scope is not None
+        if proton.helpers_missing:
+            proton.load_helpers(kernel.state)
+        if found.device and not proton.records_device_tensors:
+            self._keep_for_later(launch.scope, found.device, kernel, stream, place)
+        elif found.device or (stream and proton.capturing()):
+            thread = get_ident()
+            Launch.unrecorded.add(thread)
+            try:
+                proton.add_device_metrics(launch.scope, found.host, found.device, kernel.state)
+            finally:
+                Launch.unrecorded.discard(thread)
+            return
+        if found.host:
+            _add_metrics(launch.scope, found.host)
+
+    def _keep_for_later(
+        self,
+        scope: int,
+        tensors: dict[str, Any],
+        kernel: Kernel,
+        stream: Any,
+        place: Callable[..., Any] | None,
+    ) -> None:
+        captures = stream and proton.stream_captures()
+        for key, tensor in tensors.items():
+            if captures:
+                problem = "a tensor on the GPU, which this Triton cannot record in a graph capture"
+                self._name_problem(kernel, key, f"{problem}; 3.7 and later can", place)
+                continue
+            proton.enter_state(kernel.state)
+            try:
+                self._late.keep(scope, kernel.name, key, tensor, place)
+            finally:
+                proton.exit_state()
+
+    def _name_problem(
+        self, kernel: Kernel, key: str, problem: str, place: Callable[..., Any] | None
+    ) -> None:
+        message = f"the launch metadata of {kernel.name} has no metric {key!r}: {problem}"
+        self._notes.tell(kernel.name, key, message, place)
+
+
+def _plan(data: dict[str, Any], host: dict[str, Any]) -> MetricPlan | None:
+    """Plan for launch metadata like this; None when a value needs more than a glance."""
+    items = []
+    for key, metric in host.items():
+        kind, wanted = type(data[key]), type(metric)
+        if kind not in (int, float):
+            return None
+        items.append((key, kind, None if wanted is kind else wanted))
+    return MetricPlan(len(data), tuple(items), frozenset(host))
