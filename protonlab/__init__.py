@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         ProtonLabError,
     )
     from protonlab.formats import load
-    from protonlab.model import Device, KernelFilter, Metric, Profile
+    from protonlab.model import Device, KernelFilter, Metric, Profile, Trace
     from protonlab.report import export_report
     from protonlab.views import bars, flame, table
 
@@ -40,6 +40,7 @@ _HOME = {
     "ProfileFormatError": "protonlab.errors",
     "ProtonLabError": "protonlab.errors",
     "Session": "protonlab.capture",
+    "Trace": "protonlab.model",
     "bars": "protonlab.views",
     "device": "protonlab.capture",
     "doctor": "protonlab.capture",
@@ -61,6 +62,7 @@ __all__ = [
     "ProfileFormatError",
     "ProtonLabError",
     "Session",
+    "Trace",
     "__version__",
     "bars",
     "device",
@@ -100,7 +102,8 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 
     unload(shell)
     formatter: Any = shell.display_formatter
-    formatter.ipython_display_formatter.pop(".".join(_PROFILE), None)
+    for name in (_PROFILE, _TRACE):
+        formatter.ipython_display_formatter.pop(".".join(name), None)
 
 
 def _show(profile: Profile) -> None:
@@ -109,10 +112,17 @@ def _show(profile: Profile) -> None:
     show(profile)
 
 
+def _show_trace(trace: Trace) -> None:
+    from protonlab.display import show_trace
+
+    show_trace(trace)
+
+
 def _register_display(shell: InteractiveShell) -> None:
-    """Let a profile that is a cell's value show itself as the cell that made it did."""
+    """Let a profile or trace that is a cell's value show itself as the cell that made it did."""
     formatter: Any = shell.display_formatter
     formatter.ipython_display_formatter.for_type_by_name(*_PROFILE, _show)
+    formatter.ipython_display_formatter.for_type_by_name(*_TRACE, _show_trace)
 
 
 def _running_shell() -> InteractiveShell | None:
@@ -121,5 +131,6 @@ def _running_shell() -> InteractiveShell | None:
 
 
 _PROFILE = ("protonlab.model.profile", "Profile")
+_TRACE = ("protonlab.model.trace", "Trace")
 if (_shell := _running_shell()) is not None:
     _register_display(_shell)

@@ -9,7 +9,7 @@ from pathlib import Path
 from nbformat.v4 import new_code_cell
 
 from protonlab.errors import ProtonLabError
-from protonlab.formats import load
+from protonlab.formats import read_profile
 from protonlab.model import Profile
 from protonlab.report import check_target, read_notebook, run_notebook, write_page
 
@@ -54,7 +54,7 @@ def run_demo(output: Path, on_cell: Callable[[int, int], None]) -> Profile:
         write_page(node, output)
         if problem:
             raise ProtonLabError(f"{notebook}: {problem}; the page shows it: {output}")
-        return load(saved)
+        return read_profile(saved.read_bytes())
 
 
 def _gallery() -> Path:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from IPython.core.display_functions import display
 
 from protonlab.front_end import front_end
-from protonlab.model import Profile, format_quantity
+from protonlab.model import Profile, Trace, format_quantity
+from protonlab.model.statistics import interval
 from protonlab.model.units import counted
 from protonlab.views import bars, flame, table
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _STATES = ("kept", "filtered", "unseen")
 _MOST_NAMES = 12
+_MOST_KERNELS = 20
 
 
 def show(
@@ -58,8 +60,21 @@ def show(
             parts.append(bars(profile, metric=asked[0].name if asked else "time"))
         else:
             parts.append(table(profile, metrics=metrics))
+            if profile.repeats is not None:
+                parts.append(_distribution(profile))
     for part in parts:
         display(part)  # type: ignore[no-untyped-call]  # IPython 9 has types for a part of it
+
+
+def show_trace(trace: Trace) -> None:
+    """Display a trace: a line of summary, and its kernels, or its scopes where it has no kernel."""
+    name = trace.info.name or "trace"
+    gpu = f" · {trace.info.gpu}" if trace.info.gpu else ""
+    lines = Summary((f"{name}: {trace.summary}{gpu}", *trace.info.notes))
+    rows = trace.scopes if trace.kernels.empty else trace.kernels
+    for part in (lines, rows.drop(columns="name").head(_MOST_KERNELS).set_index("label")):
+        if len(rows) or part is lines:
+            display(part)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
@@ -100,7 +115,26 @@ def summary(profile: Profile) -> Summary:
     lines = [f"{name}: {', '.join(parts)}{total} · {profile.where}"]
     if groups[0][1].empty and (info.include is not None or info.exclude is not None):
         lines.append(_why_none_kept(profile))
+    if profile.repeats is not None:
+        lines.append(_repeats(profile))
     return Summary((*lines, *info.notes))
+
+
+def _repeats(profile: Profile) -> str:
+    """Say how often the code ran, and how long a repeat's kernels took."""
+    assert profile.repeats is not None
+    found = interval(profile.repeats.times(profile.frames) * 1e-9)
+    after = f" after {counted(profile.info.warmup, 'warm-up')}" if profile.info.warmup else ""
+    line = f"{counted(found.n, 'repeat')}{after}: {format_quantity(found.estimate, 's')} each"
+    if found.n < 2:
+        return line
+    low, high = format_quantity(found.low, "s"), format_quantity(found.high, "s")
+    return f"{line} (mean of n = {found.n}, {100 * found.confidence:g} % interval {low} to {high})"
+
+
+def _distribution(profile: Profile) -> pd.DataFrame:
+    table = profile.distribution("time/us").drop(columns=["name", "kernel", "hook"])
+    return table.head(_MOST_KERNELS).set_index("label").rename_axis(columns="time/us a repeat")
 
 
 def _group(rows: pd.DataFrame, kernels: pd.DataFrame, state: str) -> str:

@@ -31,8 +31,9 @@ from IPython.core.magic import (
 from protonlab import capture, display
 from protonlab.cell_transformer import CellTransformer, hook_of
 from protonlab.errors import CaptureError, MetricError
-from protonlab.model import Profile
+from protonlab.model import Profile, Trace
 from protonlab.option_line import OptionLine, help_text, parse_statement_line, read_cell
+from protonlab.repetition import Repetition
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,15 @@ class Recording:
     options: OptionLine
     session: capture.Session
     info: Any = None  # IPython's ExecutionInfo, of a cell
+
+    @property
+    def repetition(self) -> Repetition:
+        """How often the cell or statement runs."""
+        return Repetition(
+            self.session,
+            self.options.values.get("repeat", capture.option("repeat").default),
+            self.options.values.get("warmup", capture.option("warmup").default),
+        )
 
     def belongs_to(self, result: Any) -> bool:
         """Whether this is the recording of the cell that has ended with `result`.
@@ -64,6 +74,7 @@ class ProtonMagics(Magics):
         self._shell: Any = shell  # IPython is typed in part, and differently in each release
         self._open: list[Recording] = []
         self._displayhook = self._shell.display_trap.hook
+        self._run_ast_nodes = self._shell.run_ast_nodes
 
     def displayhook(self, value: Any) -> None:
         """Show the value of an expression unrecorded: to print a GPU tensor takes kernels."""
@@ -89,6 +100,25 @@ class ProtonMagics(Magics):
                 self._finish(recording)
                 break
 
+    async def run_ast_nodes(
+        self,
+        nodelist: list[Any],
+        cell_name: str,
+        interactivity: str = "last_expr",
+        compiler: Any = compile,
+        result: Any = None,
+    ) -> Any:
+        """Run a cell's statements as the shell does; as often as its ``%%proton`` line asks for."""
+        rest = {"compiler": compiler, "result": result}
+        for recording in self._open:
+            # Not a cell that this one runs by itself.
+            is_own = recording.info is not None and recording.info is getattr(result, "info", None)
+            if is_own and not recording.repetition.is_plain:
+                return await recording.repetition.run_nodes(
+                    self._run_ast_nodes, nodelist, cell_name, interactivity, **rest
+                )
+        return await self._run_ast_nodes(nodelist, cell_name, interactivity, **rest)
+
     @needs_local_scope
     @no_var_expand
     @line_cell_magic
@@ -109,7 +139,10 @@ class ProtonMagics(Magics):
         execute = self._compiled(source)
         recording = self._start(options)
         try:
-            value = execute(local_ns)
+            if recording.repetition.is_plain:
+                value = execute(local_ns)
+            else:
+                value = recording.repetition.call(lambda: execute(local_ns))
         except BaseException:
             self._finish(recording)
             raise
@@ -128,6 +161,7 @@ class ProtonMagics(Magics):
         shell.events.register("pre_run_cell", self.pre_run_cell)
         shell.events.register("post_run_cell", self.post_run_cell)
         shell.display_trap.hook = self.displayhook
+        shell.run_ast_nodes = self.run_ast_nodes
 
     def unregister(self) -> None:
         """Take all of it back; a session that is open is stopped, and nothing is shown."""
@@ -138,6 +172,7 @@ class ProtonMagics(Magics):
         shell.events.unregister("pre_run_cell", self.pre_run_cell)
         shell.events.unregister("post_run_cell", self.post_run_cell)
         shell.display_trap.hook = self._displayhook
+        shell.run_ast_nodes = self._run_ast_nodes
         while self._open:
             self._open.pop().session.stop()
 
@@ -145,20 +180,20 @@ class ProtonMagics(Magics):
         session = capture.Session(
             options.name or "proton",
             hook=hook_of(options, self._shell.user_ns),
-            **options.typed("include", "exclude", "context", "record"),
+            **options.typed("include", "exclude", "record", *capture.ProtonWords.__annotations__),
         )
         session.start()
         recording = Recording(options, session, info)
         self._open.append(recording)
         return recording
 
-    def _finish(self, recording: Recording, *, shows: bool = True) -> Profile | None:
-        """Close a session, leave its profile in the user's variables, show it."""
+    def _finish(self, recording: Recording, *, shows: bool = True) -> Profile | Trace | None:
+        """Close a session, leave its profile or trace in the user's variables, show it."""
         self._open.remove(recording)
         recording.session.stop()
-        profile: Profile | None = None  # an older profile under the name would mislead
+        profile: Profile | Trace | None = None  # an older one under the name would mislead
         try:
-            profile = recording.session.profile
+            profile = recording.session.result
         except CaptureError as error:
             print(error)
         for name in ("_proton", recording.options.name):
@@ -168,10 +203,13 @@ class ProtonMagics(Magics):
             self._show(profile, recording.options)
         return profile
 
-    def _show(self, profile: Profile, options: OptionLine) -> None:
+    def _show(self, profile: Profile | Trace, options: OptionLine) -> None:
         view = options.values.get("view", capture.option("view").default)
         metrics = options.values.get("metrics")
         if not view:
+            return
+        if isinstance(profile, Trace):
+            display.show_trace(profile)
             return
         try:
             for name in metrics or ():

@@ -12,7 +12,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from protonlab.capture import OPTIONS, Option
+from protonlab.capture import OPTIONS, CheckedWords, Option, ProtonWords
 from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model import Metric, MetricColumn
 
@@ -211,6 +211,11 @@ def _agreed(values: dict[str, Any]) -> dict[str, Any]:
             f"hook={values['hook']} brings its own filter, so {' and '.join(filters)} cannot stand "
             f"beside it; make the hook with LaunchHook({'=…, '.join(filters)}=…)"
         )
+    words = {name: values[name] for name in ProtonWords.__annotations__ if name in values}
+    try:
+        CheckedWords.of(**words).check_repeats(values.get("repeat", 1), values.get("warmup", 0))
+    except ProtonLabError as error:
+        raise UsageError(str(error)) from error
     for name in values.get("metrics") or ():
         _check_metric(name)
     return values
@@ -243,7 +248,7 @@ def _no_such_option(name: str) -> str:
 
 def _legal_options() -> str:
     names = ", ".join(option.name for option in OPTIONS)
-    return f"The options are {names}; %proton --help explains them."
+    return "\n".join(textwrap.wrap(f"The options are {names}; %proton --help explains them.", 88))
 
 
 def help_text() -> str:

@@ -27,7 +27,7 @@ class Room:
 # standard library.
 ROOMS = {
     "errors": Room(),
-    "model": Room("errors", "cxxfilt numpy pandas"),
+    "model": Room("errors", "cxxfilt numpy pandas scipy"),
     "formats": Room("errors model", "ijson msgpack msgspec numpy pandas"),
     "recorded": Room("errors model formats"),
     "front_end": Room(),
@@ -36,7 +36,10 @@ ROOMS = {
     "display": Room("errors model front_end views", "IPython pandas"),
     "option_line": Room("errors model capture", "IPython"),
     "cell_transformer": Room("capture option_line", "IPython"),
-    "magic": Room("errors model capture display option_line cell_transformer", "IPython"),
+    "repetition": Room("capture", "IPython"),
+    "magic": Room(
+        "errors model capture display option_line cell_transformer repetition", "IPython"
+    ),
     "page": Room("errors formats views", "jinja2 markdown_it markupsafe nbformat nh3 pygments"),
     "report": Room("errors formats page", "nbclient nbformat traitlets"),
     "demo": Room("errors model formats report", "nbformat"),

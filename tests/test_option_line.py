@@ -16,6 +16,11 @@ from protonlab.option_line import (
     read_cell,
 )
 
+LEGAL = (
+    "The options are include, exclude, context, data, backend, mode, repeat, warmup, record,\n"
+    "hook, metrics, view; %proton --help explains them."
+)
+
 
 @pytest.mark.parametrize(
     ("text", "name", "values"),
@@ -52,18 +57,15 @@ def test_cell_line(text: str, name: str | None, values: dict[str, Any]) -> None:
     [
         (
             "incude=a",
-            "incude is not an option of %%proton. Did you mean include?\nThe options are include, "
-            "exclude, context, record, hook, metrics, view; %proton --help explains them.",
+            "incude is not an option of %%proton. Did you mean include?\n" + LEGAL,
         ),
         (
             "--quiet",
-            "quiet is not an option of %%proton.\nThe options are include, exclude, context, "
-            "record, hook, metrics, view; %proton --help explains them.",
+            "quiet is not an option of %%proton.\n" + LEGAL,
         ),
         (
             "run-1",
-            "'run-1' is neither an option nor a NAME that Python allows.\nThe options are include, "
-            "exclude, context, record, hook, metrics, view; %proton --help explains them.",
+            "'run-1' is neither an option nor a NAME that Python allows.\n" + LEGAL,
         ),
         (
             "run1 run2",

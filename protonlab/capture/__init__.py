@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from protonlab.capture._platform import device, enable_interpreter
     from protonlab.capture.diagnosis import doctor
     from protonlab.capture.options import OPTIONS, Option, option
+    from protonlab.capture.proton_words import CheckedWords, ProtonWords
     from protonlab.capture.session import Session
 
 _HOME = {
+    "CheckedWords": "proton_words",
     "LaunchHook": "_hook",
     "OPTIONS": "options",
     "Option": "options",
+    "ProtonWords": "proton_words",
     "Session": "session",
     "device": "_platform",
     "doctor": "diagnosis",
@@ -28,8 +31,10 @@ _HOME = {
 
 __all__ = [
     "OPTIONS",
+    "CheckedWords",
     "LaunchHook",
     "Option",
+    "ProtonWords",
     "Session",
     "device",
     "doctor",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from protonlab.errors import ProtonLabError
 
 
@@ -15,6 +17,16 @@ def explain_disabled(*, command_line: bool) -> str:
     return (
         "profiling is switched off by TRITON_PROTON_DISABLE; unset it, restart the kernel and run "
         "the cell again"
+    )
+
+
+def explain_modes(mode: object, beside: Sequence[str]) -> str:
+    """One sentence on why a session cannot start beside others of another mode."""
+    wanted = f"mode={mode}" if mode else "no mode"
+    others = " and ".join(beside) or "a session that your own code started"
+    return (
+        f"Proton measures in one mode at a time: this session asks for {wanted}, and {others} is "
+        "still open; stop that one first, or give both the same mode"
     )
 
 
@@ -34,6 +46,15 @@ _CAUSES = (
         "cuptiSubscribe with error 35",
         "CUPTI gave no permission (error 35); allow profiling for all users with the driver "
         "option NVreg_RestrictProfilingToAdminUsers=0, or run as administrator",
+    ),
+    *(
+        (
+            f"cuptiPCSampling{call} with error 35",
+            "CUPTI gave no permission for PC sampling (error 35); set the driver option "
+            "NVreg_RestrictProfilingToAdminUsers=0, run as administrator (in a container with "
+            "--cap-add=SYS_ADMIN), or leave mode=pcsampling out",
+        )
+        for call in ("Enable", "GetNumStallReasons", "SetConfigurationAttribute", "Start")
     ),
     (
         "cuptiSubscribe with error 2",

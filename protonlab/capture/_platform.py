@@ -6,7 +6,12 @@ import ctypes
 import os
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+from protonlab.errors import CaptureError
+
+if TYPE_CHECKING:
+    from protonlab.capture._interpreter import Launches
 
 _SWITCH = "TRITON_INTERPRET"
 
@@ -41,6 +46,25 @@ def has_gpu() -> bool:
     except OSError:
         return Path("/dev/kfd").exists()  # AMD
     return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
+
+
+def interpreter_launches() -> Launches | None:
+    """Start to record the interpreter's launches; None where kernels run on a GPU.
+
+    Raises
+    ------
+    CaptureError
+        If the interpreter was switched on too late to run kernels.
+    """
+    if not interpreting():
+        return None
+    from protonlab.capture import _interpreter
+
+    if not _interpreter.is_whole():
+        raise CaptureError(f"{_interpreter.TOO_LATE}; restart the kernel and load protonlab first")
+    launches = _interpreter.Launches()
+    launches.start()
+    return launches
 
 
 def enable_interpreter() -> str | None:

@@ -6,16 +6,11 @@ Features are detected, versions are never compared. Triton is imported by `requi
 from __future__ import annotations
 
 import functools
-import os
-import shutil
 import sys
-import tempfile
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, cast
 
-from protonlab.capture._failures import explain, explain_disabled
-from protonlab.errors import CaptureError, MissingDependencyError
+from protonlab.errors import MissingDependencyError
 
 _INSTALL = "pip install 'triton>=3.6' (torch brings a matching one with its CUDA builds)"
 
@@ -52,6 +47,9 @@ class Proton:
         # Kernels that write metrics on the GPU; the interpreter can do without.
         self.helpers_missing = self.records_device_tensors and not knobs.runtime.interpret
         self.reads_memory = hasattr(libproton, "get_data_msgpack")
+        self.has_phases = hasattr(libproton, "advance_data_phase")
+        self.backends = _backends(libproton)
+        self.live: dict[int, str] = {}  # our sessions: id -> name and mode, for messages
 
     def metadata_state(self, kernel: str) -> str:
         """Name of the frame under which Proton files what a metadata function launches."""
@@ -111,9 +109,20 @@ class Proton:
         finally:
             self.exit_state()
 
+    def target(self) -> str:
+        """Kind of the GPU: ``"cuda"`` or ``"hip"``; raises where there is no driver."""
+        from triton.runtime import driver
+
+        return cast(str, driver.active.get_current_target().backend)
+
     def is_disabled(self) -> bool:
         """Whether the process asked Proton to ignore `start`."""
         return bool(self.flags.command_line or self.knobs.proton.disable)
+
+
+def _backends(libproton: Any) -> tuple[str, ...]:
+    listed = getattr(libproton, "get_available_profilers", None)  # not in older releases
+    return tuple(listed()) if listed else ("cupti", "roctracer", "instrumentation")
 
 
 @functools.cache
@@ -138,120 +147,3 @@ def require() -> Proton:
             f"recording needs Triton 3.6 or later with its profiler; this is "
             f"{getattr(triton, '__version__', 'an unknown version')} ({error}): {_INSTALL}"
         ) from error
-
-
-class Recording:
-    """One live Proton session with one hook; ends with `finish`.
-
-    Parameters
-    ----------
-    context
-        ``"shadow"`` or ``"python"``.
-    hook
-        The launch hook.
-    interpreted
-        Whether kernels run in Triton's interpreter: Proton then builds its tree without a GPU.
-
-    Raises
-    ------
-    ProtonLabError
-        If Proton does not start; the message is one sentence with the next step.
-    """
-
-    def __init__(self, context: str, hook: Any, *, interpreted: bool) -> None:
-        self._proton = require()
-        if self._proton.is_disabled():
-            raise CaptureError(explain_disabled(command_line=self._proton.flags.command_line))
-        self._folder = Path(tempfile.mkdtemp(prefix="protonlab-"))
-        before = set(os.environ)
-        self._set: set[str] = set()  # environment that Proton sets: the paths of its libraries
-        self._counted = False
-        was_on = self._proton.flags.profiling_on
-        try:
-            self.id = self._start(str(self._folder / "profile"), context, interpreted)
-            self._set = set(os.environ) - before
-        except BaseException as error:
-            self._set = set(os.environ) - before
-            self._proton.flags.profiling_on = was_on
-            self._restore()
-            if isinstance(error, Exception):
-                raise CaptureError(explain(error)) from error
-            raise
-        # The switch counts our sessions. Whoever else starts one sets True, which then stays.
-        self._counted = was_on is not True
-        self._proton.flags.profiling_on = was_on + 1 if self._counted else True
-        try:
-            self._proton.hook_manager.register(hook, self.id)
-        except BaseException:
-            self.finish()
-            raise
-
-    def _start(self, path: str, context: str, interpreted: bool) -> int:
-        proton = self._proton
-        if interpreted:
-            # The instrumentation backend touches no GPU; its target is only a word.
-            args = (path, context, "tree", "instrumentation", "cuda")
-            return cast(int, proton.libproton.start(*args))
-        session = proton.profiler.start(path, context=context)
-        if session is None:
-            raise CaptureError(explain_disabled(command_line=proton.flags.command_line))
-        return cast(int, session)
-
-    def pause(self) -> None:
-        """Record nothing until `resume`."""
-        self._proton.profiler.deactivate(self.id)
-
-    def resume(self) -> None:
-        """Record again."""
-        self._proton.profiler.activate(self.id)
-
-    def finish(self) -> bytes:
-        """End the session and give back Proton's tree, JSON or msgpack.
-
-        Raises
-        ------
-        CaptureError
-            If the tree could not be read. Nothing of the session is left all the same.
-        """
-        try:
-            _synchronize()
-            return self._read()
-        except Exception as error:
-            raise CaptureError(explain(error)) from error
-        finally:
-            try:
-                self._proton.profiler.finalize(self.id)
-            except Exception:  # the cell may have finalized all sessions, ours with them
-                self._proton.hook_manager.unregister(self.id)
-            finally:
-                self._restore()
-
-    def _read(self) -> bytes:
-        proton = self._proton
-        if proton.reads_memory:
-            proton.profiler.deactivate(self.id, flushing=True)
-            data: bytes = proton.libproton.get_data_msgpack(self.id, 0)
-            proton.libproton.clear_data(self.id, 0, True)  # so finalize has nothing to write out
-            return data
-        proton.profiler.deactivate(self.id)
-        proton.profiler.finalize(self.id)
-        return (self._folder / "profile.hatchet").read_bytes()
-
-    def _restore(self) -> None:
-        flags = self._proton.flags
-        if self._counted and flags.profiling_on is not True:
-            flags.profiling_on = max(flags.profiling_on - 1, 0) or False
-        for key in self._set & os.environ.keys():
-            del os.environ[key]
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _synchronize() -> None:
-    """Let launched kernels end, so that their times are there."""
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():
-        return
-    has_context = getattr(torch._C, "_cuda_hasPrimaryContext", lambda device: True)
-    for device in range(torch.cuda.device_count()):
-        if has_context(device):  # synchronising would create a context on an idle GPU
-            torch.cuda.synchronize(device)

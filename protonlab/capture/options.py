@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from protonlab.capture.modes import Mode
 from protonlab.errors import ProtonLabError
 from protonlab.model.filters import compile_pattern
 
@@ -21,7 +22,8 @@ class Option:
         Keyword in Python, ``name=value`` in the magic, ``--name value`` on the command line.
     kind
         ``"regex"``, ``"choice"`` (one of `choices`), ``"list"`` (comma-separated; of `choices`
-        where there are any), ``"name"`` (a Python variable).
+        where there are any), ``"name"`` (a Python variable), ``"number"`` (whole, from `least`
+        up), ``"mode"`` (one of Proton's, with knobs).
     choices
         Legal values; empty where anything of the kind is legal.
     default
@@ -30,14 +32,17 @@ class Option:
         One sentence.
     example
         As typed in the magic.
+    least
+        Smallest legal number.
     """
 
     name: str
-    kind: Literal["regex", "choice", "list", "name"]
+    kind: Literal["regex", "choice", "list", "name", "number", "mode"]
     choices: tuple[str, ...]
     default: Any
     help: str
     example: str
+    least: int = 0
 
     def check(self, value: Any) -> Any:
         """Return the value in its final form; text is read as the magic's user types it.
@@ -48,7 +53,7 @@ class Option:
             If the value is not legal; the message names the legal ones.
         """
         if value is None:
-            return None if self.kind != "choice" else self.default
+            return self.default if self.kind in ("choice", "number") else None
         if self.kind == "regex":
             compile_pattern(value, self.name)
             return value
@@ -58,6 +63,10 @@ class Option:
             return value
         if self.kind == "list":
             return self._checked_list(value)
+        if self.kind == "number":
+            return self._checked_number(value)
+        if self.kind == "mode":
+            return Mode.read(value)
         if not isinstance(value, str) or not value.isidentifier() or keyword.iskeyword(value):
             raise ProtonLabError(
                 f"{self.name}={value!r} is not the name of a variable; for example {self.example}"
@@ -85,6 +94,15 @@ class Option:
         if self.choices and "none" in stripped and len(stripped) > 1:
             raise ProtonLabError(f"{self.name}={','.join(stripped)}; 'none' stands alone")
         return () if stripped == ("none",) and self.choices else stripped
+
+    def _checked_number(self, value: Any) -> int:
+        digits = value if isinstance(value, str) else str(value) if type(value) is int else ""
+        if not digits.isdecimal() or int(digits) < self.least:
+            raise ProtonLabError(
+                f"{self.name}={value}; use a whole number from {self.least} up, for example "
+                f"{self.example}"
+            )
+        return int(digits)
 
     def _legal(self, conjunction: str) -> str:
         return f"{', '.join(self.choices[:-1])} {conjunction} {self.choices[-1]}"
@@ -117,6 +135,48 @@ OPTIONS: tuple[Option, ...] = (
         help="What a kernel is filed under: the scopes it was launched in, or the Python call "
         "stack.",
         example="context=python",
+    ),
+    Option(
+        name="data",
+        kind="choice",
+        choices=("tree", "trace"),
+        default="tree",
+        help="What is kept: a tree of frames with sums, or a trace, every launch on a time axis.",
+        example="data=trace",
+    ),
+    Option(
+        name="backend",
+        kind="choice",
+        choices=("cupti", "instrumentation", "roctracer", "rocprofiler"),
+        default=None,
+        help="Which of Proton's backends measures; the one that fits the GPU when not given.",
+        example="backend=instrumentation",
+    ),
+    Option(
+        name="mode",
+        kind="mode",
+        choices=("pcsampling", "periodic_flushing", "default", "mma"),
+        default=None,
+        help="Mode of the backend, with its knobs behind colons; default and mma are those of "
+        "instrumentation.",
+        example="mode=pcsampling:interval=1000",
+    ),
+    Option(
+        name="repeat",
+        kind="number",
+        choices=(),
+        default=1,
+        help="Run the cell that often and keep how the times of each kernel vary.",
+        example="repeat=20",
+        least=1,
+    ),
+    Option(
+        name="warmup",
+        kind="number",
+        choices=(),
+        default=0,
+        help="Run the cell that often before, unrecorded and without its output.",
+        example="warmup=3",
     ),
     Option(
         name="record",

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
-from protonlab.capture import _platform, _proton
+from protonlab.capture import _platform, _proton, _reading
+from protonlab.capture._hook_option import check_hook
+from protonlab.capture._recording import Part, Recording
 from protonlab.capture.clocks import Clocks
 from protonlab.capture.options import option
+from protonlab.capture.proton_words import CheckedWords, ProtonWords
 from protonlab.errors import CaptureError, ProtonLabError
-from protonlab.formats import load
-from protonlab.model import KernelFilter, Profile, ProfileInfo
-from protonlab.model.clocks import clock_notes
+from protonlab.model import KernelFilter, Profile, Trace
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from protonlab.capture._hook import LaunchHook
     from protonlab.capture._interpreter import Launches
     from protonlab.capture._launch_record import HookRecord
-
-INTERPRETER = "interpreter, CPU"
 
 
 class Session:
@@ -42,18 +39,17 @@ class Session:
     include, exclude
         Regular expressions for the launch hook, matched from the start of the compiled kernel
         name: whose launch metadata is evaluated. All kernels are timed.
-    context
-        What kernels are filed under: ``"shadow"``, the scopes they were launched in, or
-        ``"python"``, the Python call stack.
     record
         Launch metadata keys to record; None records every number.
     hook
         A LaunchHook of your own, in place of `include`, `exclude` and `record`.
+    **words
+        ``context``, ``data``, ``backend`` and ``mode``, as `ProtonWords` describes them.
 
     Raises
     ------
     ProtonLabError
-        If an option is not legal.
+        If an option is not legal, or is known not to work beside another.
 
     Examples
     --------
@@ -62,6 +58,9 @@ class Session:
     ...         moe(x)  # compile and autotune unrecorded
     ...     moe(x)
     >>> session.profile.kernels  # doctest: +SKIP
+    >>> with Session("timeline", data="trace") as session:  # doctest: +SKIP
+    ...     moe(x)
+    >>> session.trace.kernels  # doctest: +SKIP
     """
 
     def __init__(
@@ -70,25 +69,27 @@ class Session:
         *,
         include: str | None = None,
         exclude: str | None = None,
-        context: Literal["shadow", "python"] = "shadow",
         record: Iterable[str] | str | None = None,
         hook: LaunchHook | None = None,
+        **words: Unpack[ProtonWords],
     ) -> None:
         given = {"include": include, "exclude": exclude, "record": record}
         if hook is not None:
-            _check_hook(hook, [key for key, value in given.items() if value is not None])
+            check_hook(hook, [key for key, value in given.items() if value is not None])
         self.name = name
-        self.context = option("context").check(context)
+        self.words = CheckedWords.of(**words)
         self._filter = KernelFilter(include, exclude)
         self._record = option("record").check(record)
         self._hook = hook
-        self._recording: _proton.Recording | None = None
+        self._recording: Recording | None = None
         self._launches: Launches | None = None
         self._before: HookRecord | None = None
         self._clocks = Clocks()
         self._when = ""
         self._ended = False
-        self._profile: Profile | None = None
+        self._completed: list[int] = []  # repeats
+        self._warmup = 0
+        self._result: Profile | Trace | None = None
         self._problem: str | None = None
 
     def __repr__(self) -> str:
@@ -107,14 +108,35 @@ class Session:
         Raises
         ------
         CaptureError
-            If the session has not ended, or Proton could not record.
+            If the session has not ended, Proton could not record, or recorded a trace.
         """
+        if not isinstance(self._result, Profile):
+            self._refuse("profile")
+        return self._result
+
+    @property
+    def trace(self) -> Trace:
+        """What was recorded with ``data="trace"``, after `stop`; raises as `profile` does."""
+        if not isinstance(self._result, Trace):
+            self._refuse("trace")
+        return self._result
+
+    @property
+    def result(self) -> Profile | Trace:
+        """Whatever was recorded: `profile`, or `trace`."""
+        return self.trace if self.words.data == "trace" else self.profile
+
+    def _refuse(self, wanted: str) -> NoReturn:
+        kept = "trace" if self.words.data == "trace" else "profile"
         if self._problem is not None:
-            raise CaptureError(f"session {self.name!r} has no profile: {self._problem}")
-        if self._profile is None:
-            state = "is still recording" if self._recording else "has not been started"
-            raise CaptureError(f"session {self.name!r} {state}; its profile is there after stop()")
-        return self._profile
+            raise CaptureError(f"session {self.name!r} has no {wanted}: {self._problem}")
+        if kept != wanted:
+            raise CaptureError(
+                f"session {self.name!r} has no {wanted}: it records data={self.words.data}, so "
+                f"there is session.{kept}"
+            )
+        state = "is still recording" if self._recording else "has not been started"
+        raise CaptureError(f"session {self.name!r} {state}; its {wanted} is there after stop()")
 
     def start(self) -> Self:
         """Begin to record.
@@ -148,18 +170,11 @@ class Session:
                 include=self._filter.include, exclude=self._filter.exclude, record=self._record
             )
         self._before = self._hook.begin()
-        interpreted = _platform.interpreting()
-        if interpreted:
-            from protonlab.capture import _interpreter
-
-            if not _interpreter.is_whole():
-                raise CaptureError(
-                    f"{_interpreter.TOO_LATE}; restart the kernel and load protonlab first"
-                )
-            self._launches = _interpreter.Launches()
-            self._launches.start()
+        self._launches = _platform.interpreter_launches()
         try:
-            self._recording = _proton.Recording(self.context, self._hook, interpreted=interpreted)
+            self._recording = Recording(
+                self.name, self.words, self._hook, interpreted=self._launches is not None
+            )
         except ProtonLabError:
             self._end_launches()
             raise
@@ -172,8 +187,7 @@ class Session:
             return
         self._clocks.read()  # while the GPU may still be at work
         try:
-            tree = recording.finish()
-            self._profile = self._read(tree)
+            self._result = self._read(recording.finish())
         except ProtonLabError as error:
             self._problem = str(error)
         finally:
@@ -207,69 +221,77 @@ class Session:
             if recording is not None and recording is self._recording:
                 recording.resume()
 
-    def _read(self, tree: bytes) -> Profile:
+    def repeats(self, number: int, *, warmup: int = 0) -> Iterator[int]:
+        """Repeat what stands in the loop, and keep what each round recorded.
+
+        Before the repeats come `warmup` rounds that are not recorded. The profile holds the sums
+        over the repeats; `Profile.distribution` says how they vary. A round that does not end,
+        by ``break`` or an exception, is left out if another one ended.
+
+        Parameters
+        ----------
+        number
+            How many repeats.
+        warmup
+            How many rounds before them.
+
+        Yields
+        ------
+        int
+            Number of the round: -`warmup` to -1, then 0 to `number` - 1.
+
+        Raises
+        ------
+        ProtonLabError
+            If a number is not legal, or the session keeps no tree that repeats could be added to.
+
+        Examples
+        --------
+        >>> with Session("moe") as session:  # doctest: +SKIP
+        ...     for _ in session.repeats(20, warmup=3):
+        ...         moe(x)
+        >>> session.profile.distribution("time/us")  # doctest: +SKIP
+        """
+        number, warmup = option("repeat").check(number), option("warmup").check(warmup)
+        self.words.check_repeats(number, warmup)
+        return self._repeats(number, warmup)
+
+    def _repeats(self, number: int, warmup: int) -> Iterator[int]:
+        self._warmup += warmup
+        for left in range(-warmup, 0):
+            with self.paused():
+                yield left
+        for index in range(number):
+            repeat = len(self._completed)
+            self._begin_part(repeat)
+            yield index
+            if self._recording is not None:
+                self._completed.append(repeat)
+                self._clocks.read()
+        self._begin_part(None)
+
+    def _begin_part(self, repeat: int | None) -> None:
+        if self._recording is None:
+            return
+        try:
+            self._recording.begin_part(repeat)
+        except CaptureError:
+            self.stop()  # which says why
+
+    def _read(self, parts: list[Part]) -> Profile | Trace:
         assert self._hook is not None
         assert self._before is not None
-        record = self._hook.record.since(self._before)
-        info = ProfileInfo(
+        source = _reading.Source(
             name=self.name,
-            backend=INTERPRETER if self._launches else "roctracer" if _is_amd() else "cupti",
-            context=self.context,
-            versions=_versions(),
-            gpu="" if self._launches else _gpu_name(),
+            words=self.words,
+            hook=self._hook,
+            record=self._hook.record.since(self._before),
             when=self._when,
-            include=self._hook.include,
-            exclude=self._hook.exclude,
-            launches=record.launches,
-            cells=_cells() if self.context == "python" else {},
-            notes=record.notes,
+            interpreted=self._launches is not None,
+            completed=self._completed,
+            warmup=self._warmup,
+            clocks=self._clocks,
         )
-        kept = record.kept
-        profile = load(tree, info=info).with_hook(record.kernel_of, kept, record.filtered, kept)
-        used = [gpu.device_id for gpu in profile.devices if gpu.device_type == "CUDA"]
-        clocks = self._clocks.of(used)
-        notes = (*info.notes, *clock_notes(clocks))
-        return replace(profile, info=replace(info, clocks=clocks, notes=notes))
-
-
-def _check_hook(hook: object, also: list[str]) -> None:
-    if also:
-        raise ProtonLabError(
-            f"hook= brings its own filter, so it excludes {' and '.join(also)}; give "
-            "them to the hook: LaunchHook(include=…, exclude=…, record=…)"
-        )
-    module = sys.modules.get("protonlab.capture._hook")  # not loaded: then nobody has made one
-    if module is not None and isinstance(hook, module.LaunchHook):
-        return
-    raise ProtonLabError(
-        f"hook={hook!r} is a {type(hook).__name__}; it must be a protonlab.LaunchHook, such as "
-        "LaunchHook(include='_p_matmul.*')"
-    )
-
-
-def _versions() -> Mapping[str, str]:
-    found = {"python": platform.python_version()}
-    for package in ("protonlab", "triton", "torch"):
-        with suppress(importlib.metadata.PackageNotFoundError):  # run from a source checkout
-            found[package] = importlib.metadata.version(package)
-    return found
-
-
-def _is_amd() -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and torch.version.hip is not None
-
-
-def _gpu_name() -> str:
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():
-        return ""
-    return str(torch.cuda.get_device_name())
-
-
-def _cells() -> Mapping[str, int]:
-    """File names of the notebook's cells, by which the Python context cuts the shell's frames."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    names = getattr(getattr(shell, "compile", None), "_filename_map", None)
-    return dict(names) if isinstance(names, dict) else {}
+        if self.words.data == "trace":
+            return _reading.trace_of(parts, source)
+        return _reading.profile_of(parts, source)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import zlib
 from pathlib import Path
 
 from protonlab.errors import ProfileFormatError
+from protonlab.formats.chrome_trace import read_chrome_trace
 from protonlab.formats.hatchet import read_hatchet
-from protonlab.model import Profile, ProfileInfo
+from protonlab.model import Profile, ProfileInfo, Trace
 
-__all__ = ["load"]
+__all__ = ["load", "read_profile", "read_trace"]
 
 _MSGPACK_ARRAYS = (*range(0x90, 0xA0), 0xDC, 0xDD)
 
@@ -20,26 +22,32 @@ def load(
     info: ProfileInfo | None = None,
     max_depth: int = 10_000,
     max_frames: int = 20_000_000,
-) -> Profile:
-    """Load a profile: Proton's tree as JSON or msgpack, or a profile saved by protonlab.
+    max_bytes: int = 8 * 2**30,
+) -> Profile | Trace:
+    """Load a profile or a trace: what Proton wrote, or what protonlab saved, also gzipped.
+
+    A file is recognised by its contents: a tree, JSON or msgpack, is a profile; a chrome trace is
+    a trace.
 
     Parameters
     ----------
     source
         Path of a file, or its contents.
     info
-        How the profile came to be; by default what the file says.
+        How it came to be; by default what the file says.
     max_depth, max_frames
-        Largest tree to accept; a larger one is an error, not a crash.
+        Largest tree to accept, and most events; a larger one is an error, not a crash.
+    max_bytes
+        Largest contents of a gzipped file.
 
     Returns
     -------
-    Profile
+    Profile or Trace
 
     Raises
     ------
     ProfileFormatError
-        If the contents are no profile; the message names file, place and expectation.
+        If the contents are neither; the message names file, place and expectation.
     OSError
         If the file cannot be read.
 
@@ -53,22 +61,52 @@ def load(
         data, name = Path(source).read_bytes(), os.fspath(source)
     else:
         raise TypeError(f"load() takes a path or bytes, not {type(source).__name__}")
+    if data[:2] == b"\x1f\x8b":
+        data = _unzipped(data, name, max_bytes)
     start = data[:4096].lstrip()
     if start[:1] == b"[" or (data and data[0] in _MSGPACK_ARRAYS):
         return read_hatchet(
             data, source=name, info=info, max_depth=max_depth, max_frames=max_frames
         )
-    raise ProfileFormatError(f"{name}: {_seen(data, start)}; expected a tree that Proton wrote")
+    if start[:1] == b"{" and b'"traceEvents"' in data:
+        return read_chrome_trace(data, source=name, info=info, max_events=max_frames)
+    raise ProfileFormatError(
+        f"{name}: {_seen(data, start)}; expected a tree that Proton wrote, or a chrome trace"
+    )
+
+
+def read_profile(data: bytes, *, info: ProfileInfo | None = None) -> Profile:
+    """Read a tree that Proton wrote; ProfileFormatError when it is none."""
+    return read_hatchet(data, source="profile data", info=info)
+
+
+def read_trace(data: bytes, *, info: ProfileInfo | None = None) -> Trace:
+    """Read a chrome trace that Proton wrote; ProfileFormatError when it is none."""
+    return read_chrome_trace(data, source="trace data", info=info)
+
+
+def _unzipped(data: bytes, name: str, max_bytes: int) -> bytes:
+    decoder = zlib.decompressobj(wbits=31)
+    try:
+        result = decoder.decompress(data, max_bytes)
+    except zlib.error as error:
+        raise ProfileFormatError(f"{name}: not whole gzip: {error}") from None
+    if decoder.unconsumed_tail:
+        raise ProfileFormatError(
+            f"{name}: more than max_bytes={max_bytes} when unzipped; pass a larger max_bytes to "
+            "load it"
+        )
+    if not decoder.eof:
+        raise ProfileFormatError(f"{name}: not whole gzip; the file may be cut off")
+    return result
 
 
 def _seen(data: bytes, start: bytes) -> str:
     """Say what the data looks like instead."""
     if not data:
         return "empty"
-    if start[:1] == b"{" and b"traceEvents" in data[:4096] + data[-4096:]:
-        return "a chrome trace (data='trace'), which this version does not read"
     if start[:1] == b"{":
-        return "a JSON object, no list"
+        return "a JSON object without traceEvents"
     if start[:1] == b"<":
         return "an HTML or XML page"
     return f"unknown contents, starting with {data[:12]!r}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -30,6 +30,7 @@ from protonlab.model.frames import (
     subtree_ends,
 )
 from protonlab.model.labels import label_of
+from protonlab.model.repeats import Repeats
 
 _NAME = attrgetter("frame.name")
 _METRICS = attrgetter("metrics")
@@ -110,7 +111,8 @@ def _read(
     columns = _metric_columns(frames, raw, len(names))
     _check_times(frames, source)
     _restore(frames, extra, source)
-    profile = Profile(frames, columns, _device_table(table, frames), info)
+    repeats = _repeats_of(extra.get("repeats"), frames, columns, source)
+    profile = Profile(frames, columns, _device_table(table, frames), info, repeats)
     if info.context != "python":
         return profile
     return profile.take(~_machinery(frames, info.cells, end))
@@ -222,6 +224,31 @@ def _restore(frames: pd.DataFrame, extra: Mapping[str, Any], source: str) -> Non
             raise ProfileFormatError(
                 f"{source}: protonlab.frames.{name} does not fit the tree's {len(frames)} frames"
             ) from None
+
+
+def _repeats_of(
+    stored: Any, frames: pd.DataFrame, columns: Sequence[MetricColumn], source: str
+) -> Repeats | None:
+    """Read what each repeat recorded; None where nothing was repeated."""
+    if stored is None:
+        return None
+    names = ["repeat", "frame_id", *(each.column for each in columns if each.additive)]
+    try:
+        number, values = int(stored["number"]), stored["values"]
+        table = pd.DataFrame({name: values[name] for name in names if name in values}, dtype=object)
+        for name in table:
+            kind = np.int64 if name in names[:2] else frames[name].dtype
+            table[name] = table[name].astype(kind)
+        fits = table["repeat"].between(0, number - 1) & table["frame_id"].between(
+            0, len(frames) - 1
+        )
+        if not fits.all():
+            raise ValueError
+    except (KeyError, TypeError, ValueError):
+        raise ProfileFormatError(
+            f"{source}: protonlab.repeats does not fit the tree's {len(frames)} frames"
+        ) from None
+    return Repeats(number, table)
 
 
 def _convert(value: Any, kind: type[ProfileInfo], source: str) -> ProfileInfo:

@@ -7,6 +7,7 @@ from protonlab.model.frames import MetricColumn
 from protonlab.model.info import ProfileInfo
 from protonlab.model.metrics import Metric
 from protonlab.model.profile import Profile
+from protonlab.model.trace import Trace
 from protonlab.model.units import format_quantity
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "MetricColumn",
     "Profile",
     "ProfileInfo",
+    "Trace",
     "format_quantity",
 ]

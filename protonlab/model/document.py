@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +21,17 @@ DOCUMENT_VERSION = 1
 EXTRA_COLUMNS = ("kind", "kernel", "label", "hook")
 
 
-def write_document(
-    frames: pd.DataFrame,
-    columns: Sequence[MetricColumn],
-    devices: Sequence[Device],
-    info: Any,
-    path: Path,
-) -> None:
-    """Write atomically: the target is replaced only when the whole document is on disk."""
+def write_document(profile: Any, path: Path) -> None:
+    """Write a `Profile` atomically: the target is replaced when the whole document is on disk."""
+    write_atomically(_document(profile), path)
+
+
+def write_atomically(pieces: Iterable[str], path: Path) -> None:
+    """Write text beside the target, which it then replaces: an older file survives a failure."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.writelines(document(frames, columns, devices, info))
+            stream.writelines(pieces)
         # mkstemp gives 0600; a profile gets the permissions of any new file.
         umask = os.umask(0)
         os.umask(umask)
@@ -43,15 +42,22 @@ def write_document(
         raise
 
 
-def document(
-    frames: pd.DataFrame, columns: Sequence[MetricColumn], devices: Sequence[Device], info: Any
-) -> Iterator[str]:
+def _document(profile: Any) -> Iterator[str]:
     """Pieces of the document: a list of the root frame and the device table."""
+    frames, columns = profile.frames, profile.columns
     extra = {
         "version": DOCUMENT_VERSION,
-        "info": dataclasses.asdict(info),
+        "info": dataclasses.asdict(profile.info),
         "frames": {name: _coded(frames[name]) for name in EXTRA_COLUMNS},
     }
+    if profile.repeats is not None:
+        extra["repeats"] = {
+            "number": profile.repeats.number,
+            "values": {
+                name: [None if _missing(value) else value for value in column.tolist()]
+                for name, column in profile.repeats.values.items()
+            },
+        }
     depths = frames["depth"].to_numpy().tolist()
     names = frames["name"].astype(object).tolist()
     open_frames = 0
@@ -68,7 +74,7 @@ def document(
         )
         open_frames = depth + 1
     yield "]}" * open_frames
-    yield "," + _json(_device_table(devices)) + "]\n"
+    yield "," + _json(_device_table(profile.devices)) + "]\n"
 
 
 def _json(value: Any) -> str:

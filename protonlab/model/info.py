@@ -20,6 +20,8 @@ class ProfileInfo:
         Proton's backend (``"cupti"``), or ``"interpreter, CPU"``.
     context
         ``"shadow"`` or ``"python"``.
+    mode
+        Mode of the backend with its knobs, as Proton writes it; empty for none.
     versions
         Package -> version.
     gpu
@@ -34,6 +36,8 @@ class ProfileInfo:
         File name -> number of the notebook cell compiled under it, for ``context="python"``.
     clocks
         Readings of the GPUs that ran kernels: at the start, at the end, and in between.
+    repeats, warmup
+        How often the code ran recorded, and unrecorded before; 0 where it was not repeated.
     notes
         Sentences that a reader of the numbers should know.
     """
@@ -41,6 +45,7 @@ class ProfileInfo:
     name: str = ""
     backend: str = ""
     context: str = ""
+    mode: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     gpu: str = ""
     when: str = ""
@@ -49,4 +54,6 @@ class ProfileInfo:
     launches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     cells: Mapping[str, int] = field(default_factory=dict)
     clocks: tuple[ClockReading, ...] = ()
+    repeats: int = 0
+    warmup: int = 0
     notes: tuple[str, ...] = ()

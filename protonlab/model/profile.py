@@ -11,23 +11,17 @@ from typing import Literal
 import pandas as pd
 
 from protonlab.errors import MetricError, ProtonLabError
-from protonlab.model.devices import Device, ideal_times
+from protonlab.model.devices import Device
+from protonlab.model.distribution import distribution
 from protonlab.model.document import write_document
-from protonlab.model.filters import KernelFilter, compile_pattern
-from protonlab.model.frames import (
-    OVERHEAD_KINDS,
-    BoolArray,
-    IntArray,
-    MetricColumn,
-    ancestors,
-    below,
-    inclusive_column,
-    pruned,
-    subtree_ends,
-)
+from protonlab.model.filters import KernelFilter
+from protonlab.model.frames import BoolArray, MetricColumn, pruned
 from protonlab.model.info import ProfileInfo
-from protonlab.model.kernels import KERNEL_TEXT, hooked, kernel_columns, kernel_sums
+from protonlab.model.kernels import KERNEL_TEXT, hooked
 from protonlab.model.metrics import Metric, available_metrics
+from protonlab.model.repeats import Repeats
+from protonlab.model.selection import matching_kernels, matching_subtrees
+from protonlab.model.sums import Sums
 from protonlab.model.units import counted
 
 
@@ -45,12 +39,15 @@ class Profile:
         Devices that ran kernels.
     info
         How the profile came to be.
+    repeats
+        What each repeat recorded, where the code was repeated; `frames` holds the sums.
     """
 
     frames: pd.DataFrame
     columns: tuple[MetricColumn, ...]
     devices: tuple[Device, ...] = ()
     info: ProfileInfo = field(default_factory=ProfileInfo)
+    repeats: Repeats | None = None
 
     def __repr__(self) -> str:
         name = f" {self.info.name!r}" if self.info.name else ""
@@ -107,7 +104,7 @@ class Profile:
         if by not in ("frame", "kernel"):
             raise ProtonLabError(f"by={by!r}; use 'frame' or 'kernel'")
         wanted = [self.metric(name) for name in self._names(metrics)]
-        table = self._kernel_sums if by == "kernel" else self._sums(inclusive=inclusive)
+        table = self._sums.by_kernel if by == "kernel" else self._sums.by_frame(inclusive=inclusive)
         parent = self.frames["parent_id"].to_numpy() if by == "frame" else None
         text = list(KERNEL_TEXT if by == "kernel" else _FRAME_TEXT)
         source = self.kernels if by == "kernel" else self.frames
@@ -134,7 +131,7 @@ class Profile:
     @property
     def metrics(self) -> list[str]:
         """Metric names that suit this profile: time, and rates of what its kernels recorded."""
-        return available_metrics(self._kernel_columns)
+        return available_metrics(self._sums.kernel_columns)
 
     def _names(self, metrics: Sequence[str] | str | None) -> Sequence[str]:
         if metrics is None:
@@ -142,52 +139,21 @@ class Profile:
         return [metrics] if isinstance(metrics, str) else metrics
 
     @cached_property
+    def _sums(self) -> Sums:
+        return Sums(self.frames, self.columns, self.devices)
+
+    @property
     def inclusive(self) -> pd.DataFrame:
         """Every additive metric column summed over each frame's subtree, index ``frame_id``.
 
         What profiling itself launched does not count towards frames outside of it.
         """
-        parent, depth = self.frames["parent_id"].to_numpy(), self.frames["depth"].to_numpy()
-        return pd.DataFrame(
-            {
-                column.column: inclusive_column(
-                    self.frames[column.column], parent, depth, self._ends, self.overhead
-                )
-                for column in self.columns
-                if column.additive
-            },
-            index=self.frames.index,
-        )
+        return self._sums.inclusive
 
-    @cached_property
+    @property
     def overhead(self) -> BoolArray:
         """Frames that profiling or autotuning launched, shape (n,)."""
-        flags: BoolArray = self.frames["kind"].isin(OVERHEAD_KINDS).to_numpy()
-        return flags
-
-    @cached_property
-    def _ends(self) -> IntArray:
-        return subtree_ends(self.frames["parent_id"].to_numpy(), self.frames["depth"].to_numpy())
-
-    def _sums(self, *, inclusive: bool) -> pd.DataFrame:
-        """Columns that metrics are computed from, with totals and ideal times."""
-        sums = self.frames[[column.column for column in self.columns]].copy()
-        if inclusive:
-            sums[self.inclusive.columns] = self.inclusive
-        sums = sums.join(self._ideal)
-        sums.attrs["total"] = self._total
-        return sums
-
-    @cached_property
-    def _total(self) -> dict[str, float]:
-        return {
-            str(column): float(values.iloc[0]) if pd.notna(values.iloc[0]) else float("nan")
-            for column, values in self.inclusive.items()
-        }
-
-    @cached_property
-    def _ideal(self) -> pd.DataFrame:
-        return ideal_times(self.frames, self.devices)
+        return self._sums.overhead
 
     @cached_property
     def kernels(self) -> pd.DataFrame:
@@ -197,19 +163,8 @@ class Profile:
         foreign files), ``hook`` (kept, filtered, unseen), ``devices`` (how many ran it), then
         ``count`` and each additive metric that a kernel recorded, summed. Overhead is left out.
         """
-        metrics = [column.column for column in self._kernel_columns]
-        return self._kernel_sums[[*KERNEL_TEXT, "devices", *metrics]]
-
-    @cached_property
-    def _kernel_columns(self) -> list[MetricColumn]:
-        return kernel_columns(self.frames, self.columns)
-
-    @cached_property
-    def _kernel_sums(self) -> pd.DataFrame:
-        metrics = [column.column for column in self.columns if column.additive]
-        table = kernel_sums(self.frames.join(self._ideal), [*metrics, *self._ideal.columns])
-        table.attrs["total"] = self._total
-        return table
+        metrics = [column.column for column in self._sums.kernel_columns]
+        return self._sums.by_kernel[[*KERNEL_TEXT, "devices", *metrics]]
 
     def filter(self, *, include: str | None = None, exclude: str | None = None) -> Profile:
         """Keep the kernels that match, with the path to them.
@@ -222,14 +177,9 @@ class Profile:
         ProtonLabError
             If a pattern is no regular expression.
         """
-        kernel_filter = KernelFilter(include, exclude)
-        names = self.frames["kernel"].astype(object).fillna(self.frames["name"].astype(object))
-        verdict = {name: kernel_filter.matches(name) for name in names.unique()}
-        is_kernel = (self.frames["kind"] == "kernel").to_numpy()
-        kept = names.map(verdict).to_numpy(dtype=bool) & is_kernel
-        keep = ancestors(kept, self._ends)
-        keep[0] = True
-        return self.take(keep)
+        return self.take(
+            matching_kernels(self.frames, self._sums.ends, KernelFilter(include, exclude))
+        )
 
     def subtree(self, pattern: str) -> Profile:
         """Keep the frames whose name or label matches, with all below them and the path to them.
@@ -239,17 +189,7 @@ class Profile:
         ProtonLabError
             If `pattern` is no regular expression or no frame matches it.
         """
-        regex = compile_pattern(pattern, "pattern")
-        assert regex is not None
-        names = {*self.frames["name"].cat.categories, *self.frames["label"].cat.categories}
-        hits = {name for name in names if regex.match(name)}
-        matched = (self.frames["name"].isin(hits) | self.frames["label"].isin(hits)).to_numpy()
-        if not matched.any():
-            seen = ", ".join(sorted(map(str, self.frames["label"].unique()))[:12])
-            raise ProtonLabError(
-                f"no frame matches {pattern!r}; patterns match from the start. Frames: {seen}"
-            )
-        return self.take(below(matched, self._ends) | ancestors(matched, self._ends))
+        return self.take(matching_subtrees(self.frames, self._sums.ends, pattern))
 
     def take(self, keep: BoolArray) -> Profile:
         """Keep some frames; the parent of a kept frame becomes its nearest kept ancestor.
@@ -264,7 +204,62 @@ class Profile:
         )
         index = pd.RangeIndex(len(parent), name="frame_id")
         frames = self.frames[keep].set_axis(index, axis=0)
-        return replace(self, frames=frames.assign(parent_id=parent, depth=depth))
+        repeats = self.repeats and self.repeats.take(keep)
+        return replace(self, frames=frames.assign(parent_id=parent, depth=depth), repeats=repeats)
+
+    def repeat(self, number: int) -> Profile:
+        """Return what one repeat recorded, as a profile by itself.
+
+        Raises
+        ------
+        ProtonLabError
+            If there is no such repeat.
+        """
+        count = self.repeats.number if self.repeats else 0
+        if self.repeats is None or not 0 <= number < count:
+            raise ProtonLabError(f"repeat {number!r}: this profile holds {count}, from 0 on")
+        frames = self.repeats.frames(self.frames, self.columns, number)
+        return replace(self, frames=frames, repeats=None)
+
+    def distribution(
+        self,
+        metric: str = "time/us",
+        *,
+        quantiles: Sequence[float] = (0.05, 0.95),
+        interval: Literal["t", "bootstrap"] = "t",
+        confidence: float = 0.95,
+    ) -> pd.DataFrame:
+        """Say how a metric of each kernel varies over the repeats.
+
+        Parameters
+        ----------
+        metric
+            Name in the metric grammar; each repeat gives one value.
+        quantiles
+            Between 0 and 1.
+        interval, confidence
+            As `protonlab.model.statistics.interval` takes them.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a kernel, as in `kernels`: its names, ``n`` (repeats in which it ran), ``min``,
+            ``q05``, ``q95``, ``median``, ``max``, ``estimate``, ``low``, ``high``.
+
+        Raises
+        ------
+        ProtonLabError
+            If nothing was repeated, or an argument is not legal.
+        """
+        if self.repeats is None:
+            raise ProtonLabError(
+                "nothing was repeated here; record with %%proton repeat=20 or Session.repeats(20)"
+            )
+        tables = [
+            self.repeat(number).to_dataframe(metric, by="kernel")
+            for number in range(self.repeats.number)
+        ]
+        return distribution(self.kernels, tables, metric, quantiles, interval, confidence)
 
     def with_hook(
         self,
@@ -293,7 +288,7 @@ class Profile:
         The file stays readable by proton-viewer; what Proton's format has no place for stands
         under the key ``protonlab`` beside the root's ``frame``. An older file survives a failure.
         """
-        write_document(self.frames, self.columns, self.devices, self.info, Path(path))
+        write_document(self, Path(path))
 
 
 _FRAME_TEXT = ("parent_id", "depth", "name", "label", "kind")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from protonlab.formats import load
+from protonlab.formats import read_profile
 from protonlab.model import Profile, ProfileInfo
 
 __all__ = ["moe_sweep"]
@@ -22,7 +22,7 @@ def moe_sweep() -> Profile:
         One scope ``tokens_per_expert=…`` for each size, two matmul kernels in each.
     """
     data = files(__name__).joinpath("moe_sweep_3.9.0.hatchet").read_bytes()
-    return load(
+    return read_profile(
         data,
         info=ProfileInfo(
             name="moe_sweep",

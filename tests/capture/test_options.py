@@ -7,18 +7,22 @@ from typing import Any
 import pytest
 
 from protonlab.capture import OPTIONS, option
+from protonlab.capture.modes import Mode
 from protonlab.errors import ProtonLabError
 
 
 def test_table_names_each_option_once_with_help_and_a_legal_example() -> None:
     names = [each.name for each in OPTIONS]
-    assert names == ["include", "exclude", "context", "record", "hook", "metrics", "view"]
+    assert names == [
+        *("include", "exclude", "context", "data", "backend", "mode", "repeat", "warmup"),
+        *("record", "hook", "metrics", "view"),
+    ]
     for each in OPTIONS:
         assert each.help.endswith(".")
         name, value = each.example.split("=", 1)
         assert name == each.name
         each.check(value)
-        assert each.check(None) == (None if each.kind != "choice" else each.default)
+        assert each.check(None) == (each.default if each.kind in ("choice", "number") else None)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +39,19 @@ def test_table_names_each_option_once_with_help_and_a_legal_example() -> None:
         ("view", "flame,table", ("flame", "table")),
         ("view", "none", ()),
         ("hook", "my_hook", "my_hook"),
+        ("data", None, "tree"),
+        ("backend", None, None),
+        ("repeat", None, 1),
+        ("repeat", "20", 20),
+        ("repeat", 20, 20),
+        ("warmup", "0", 0),
+        ("mode", "pcsampling", Mode("pcsampling")),
+        ("mode", "pcsampling:interval=1000", Mode("pcsampling", {"interval": "1000"})),
+        (
+            "mode",
+            "mma:granularity=cta:optimizations=time_shift,clock32",
+            Mode("mma", {"granularity": "cta", "optimizations": "time_shift,clock32"}),
+        ),
     ],
 )
 def test_legal_value(name: str, value: Any, checked: Any) -> None:
@@ -52,6 +69,17 @@ def test_legal_value(name: str, value: Any, checked: Any) -> None:
         ("record", ["bytes", 3], "record holds 3, a int"),
         ("view", "flame,pie", "view=pie; use flame, bars, table and none"),
         ("view", "none,flame", "'none' stands alone"),
+        ("data", "graph", "data='graph'; use tree or trace"),
+        ("backend", "cuda", "use cupti, instrumentation, roctracer or rocprofiler"),
+        ("repeat", "0", "repeat=0; use a whole number from 1 up, for example repeat=20"),
+        ("repeat", True, "repeat=True; use a whole number"),
+        ("repeat", 2.0, "repeat=2.0; use a whole number"),
+        ("warmup", "-1", "warmup=-1; use a whole number from 0 up"),
+        ("mode", "sampling", "mode=sampling; use pcsampling, periodic_flushing, default, mma"),
+        ("mode", "pcsampling:rate=3", "pcsampling has interval=…, each behind a colon"),
+        ("mode", "pcsampling:interval=0", "interval is a whole number from 1 up"),
+        ("mode", "mma:granularity=lane", "granularity is one of cta, warp, warp_2"),
+        ("mode", 3, "mode=3 is a int; give text, for example mode=pcsampling:interval=1000"),
         ("hook", "my hook", "hook='my hook' is not the name of a variable"),
         ("hook", "class", "hook='class' is not the name of a variable"),
     ],

@@ -1,0 +1,116 @@
+"""From what Proton wrote about a session to its profile or trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from protonlab.capture import _surroundings
+from protonlab.capture._recording import Part
+from protonlab.capture.clocks import Clocks
+from protonlab.capture.proton_words import CheckedWords
+from protonlab.formats import read_profile, read_trace
+from protonlab.model import Profile, ProfileInfo, Trace
+from protonlab.model.clocks import clock_notes
+from protonlab.model.merging import merged, split
+from protonlab.model.units import counted
+
+if TYPE_CHECKING:
+    from protonlab.capture._hook import LaunchHook
+    from protonlab.capture._launch_record import HookRecord
+
+INTERPRETER = "interpreter, CPU"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A session that has ended.
+
+    Parameters
+    ----------
+    name, words, hook
+        The session's.
+    record
+        What the hook saw during the session.
+    when
+        Its start, ISO 8601 with time zone.
+    interpreted
+        Whether kernels ran in Triton's interpreter.
+    completed
+        Repeats that ran to their end; what any other one recorded is left out.
+    warmup
+        Rounds before them, unrecorded.
+    clocks
+        Readings of the GPUs' clocks.
+    """
+
+    name: str
+    words: CheckedWords
+    hook: LaunchHook
+    record: HookRecord
+    when: str
+    interpreted: bool
+    completed: Sequence[int]
+    warmup: int
+    clocks: Clocks
+
+    @property
+    def info(self) -> ProfileInfo:
+        """How the profile came to be, without clocks: they depend on the GPUs that it names."""
+        backend = self.words.backend or _surroundings.default_backend()
+        return ProfileInfo(
+            name=self.name,
+            backend=INTERPRETER if self.interpreted else backend,
+            context=self.words.context,
+            mode=str(self.words.mode or ""),
+            versions=_surroundings.versions(),
+            gpu="" if self.interpreted else _surroundings.gpu_name(),
+            when=self.when,
+            include=self.hook.include,
+            exclude=self.hook.exclude,
+            launches=self.record.launches,
+            cells=_surroundings.cells() if self.words.context == "python" else {},
+            repeats=len(self.completed),
+            warmup=self.warmup,
+            notes=self.record.notes,
+        )
+
+
+def profile_of(parts: Sequence[Part], source: Source) -> Profile:
+    """Read trees and add them up."""
+    info, record, completed = source.info, source.record, source.completed
+    pieces = [
+        piece for part in parts for piece in _pieces(part, read_profile(part.data, info=info))
+    ]
+    partial = [each for repeat, each in pieces if repeat is not None and repeat not in completed]
+    lost = sum(int(each.kernels["count"].sum()) for each in partial) if completed else 0
+    pieces = [
+        (repeat if repeat in completed else None, piece)
+        for repeat, piece in pieces
+        if not completed or repeat is None or repeat in completed
+    ]
+    profile = pieces[0][1] if len(pieces) == 1 and pieces[0][0] is None else merged(pieces)
+    kept = record.kept
+    profile = profile.with_hook(record.kernel_of, kept, record.filtered, kept)
+    notes = list(info.notes)
+    if lost:
+        notes.append(
+            f"the last repeat did not end; {counted(lost, 'launch', 'launches')} of it left out"
+        )
+    used = [gpu.device_id for gpu in profile.devices if gpu.device_type == "CUDA"]
+    clocks = source.clocks.of(used)
+    notes += clock_notes(clocks)
+    return replace(profile, info=replace(info, clocks=clocks, notes=tuple(notes)))
+
+
+def _pieces(part: Part, profile: Profile) -> list[tuple[int | None, Profile]]:
+    if part.repeat is not None:
+        return [(part.repeat, piece) for _, piece in split(profile, "")]
+    return split(profile, part.scope)
+
+
+def trace_of(parts: Sequence[Part], source: Source) -> Trace:
+    """Read a chrome trace; several files are its phases."""
+    traces = [read_trace(part.data, info=source.info) for part in parts if part.data]
+    return Trace.joined(traces, source.info)

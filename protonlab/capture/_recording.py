@@ -1,0 +1,265 @@
+"""One recording of Proton's: started with a session's words, read back in parts, left clean."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from protonlab.capture import _proton
+from protonlab.capture._failures import explain, explain_disabled, explain_modes
+from protonlab.capture._privileges import why_no_sampling
+from protonlab.capture.proton_words import CheckedWords
+from protonlab.errors import CaptureError
+from protonlab.model.repeats import REPEAT_SCOPE
+
+_BACKENDS = {
+    "cuda": ("cupti", "instrumentation"),
+    "hip": ("rocprofiler", "roctracer", "instrumentation"),
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """What Proton wrote about one stretch of the session.
+
+    Parameters
+    ----------
+    data
+        A tree, JSON or msgpack, or a chrome trace; empty when nothing was recorded.
+    repeat
+        Number of the repeat that it belongs to; None outside of repeats, and where frames say it.
+    scope
+        What the names of scopes start with in which repeats ran; their number follows.
+    """
+
+    data: bytes
+    repeat: int | None = None
+    scope: str = ""
+
+
+class Recording:
+    """One live Proton session with one hook; ends with `finish`.
+
+    Each repeat gets a phase of Proton's, or a scope where there are no phases; where no scope
+    shows either (Python context), a Proton session of its own.
+
+    Parameters
+    ----------
+    name
+        Name of the session, for messages.
+    words
+        Context, data, backend and mode.
+    hook
+        The launch hook.
+    interpreted
+        Whether kernels run in Triton's interpreter: Proton then builds its tree without a GPU.
+
+    Raises
+    ------
+    ProtonLabError
+        If Proton does not start; the message is one sentence with the next step.
+    """
+
+    def __init__(self, name: str, words: CheckedWords, hook: Any, *, interpreted: bool) -> None:
+        self._proton = _proton.require()
+        if self._proton.is_disabled():
+            raise CaptureError(explain_disabled(command_line=self._proton.flags.command_line))
+        self._name, self._words, self._hook = name, words, hook
+        self._interpreted = interpreted
+        self._done: list[Part] = []  # of Proton sessions that ended between repeats
+        self._part: int | None = None
+        self._scope: int | None = None
+        self._open()
+
+    def _open(self) -> None:
+        flags = self._proton.flags
+        self._parts: dict[int, int | None] = {0: self._part}  # first phase -> its repeat
+        self._folder = Path(tempfile.mkdtemp(prefix="protonlab-"))
+        before = set(os.environ)
+        self._set: set[str] = set()  # environment that Proton sets: the paths of its libraries
+        self._counted = False
+        was_on = flags.profiling_on
+        try:
+            self.id = self._start(str(self._folder / "profile"))
+            self._set = set(os.environ) - before
+        except BaseException as error:
+            self._set = set(os.environ) - before
+            flags.profiling_on = was_on
+            self._restore()
+            if isinstance(error, Exception):
+                raise CaptureError(self._explained(error)) from error
+            raise
+        # The switch counts our sessions. Whoever else starts one sets True, which then stays.
+        self._counted = was_on is not True
+        flags.profiling_on = was_on + 1 if self._counted else True
+        mode = f"mode={self._words.mode}" if self._words.mode else "no mode"
+        self._proton.live[self.id] = f"session {self._name!r} ({mode})"
+        try:
+            self._proton.hook_manager.register(self._hook, self.id)
+        except BaseException:
+            self.finish()
+            raise
+
+    def _start(self, path: str) -> int:
+        proton, words = self._proton, self._words
+        if self._interpreted:
+            # The instrumentation backend touches no GPU; its target is only a word.
+            args = (path, words.context, "tree", "instrumentation", "cuda")
+            return cast(int, proton.libproton.start(*args))
+        self._check_backend()
+        mode = words.mode
+        session = proton.profiler.start(
+            path,
+            context=words.context,
+            data=words.data,
+            backend=words.backend,
+            mode=mode and (mode.given or str(mode)),
+        )
+        if session is None:
+            raise CaptureError(explain_disabled(command_line=proton.flags.command_line))
+        return cast(int, session)
+
+    def _check_backend(self) -> None:
+        proton, backend, mode = self._proton, self._words.backend, self._words.mode
+        if backend is not None:
+            fitting = _BACKENDS.get(target := proton.target(), proton.backends)
+            legal = [each for each in fitting if each in proton.backends]
+            if backend not in legal:
+                raise CaptureError(
+                    f"backend={backend} does not exist for a {target} GPU under Triton "
+                    f"{proton.version}; use {' or '.join(legal)}, or leave it out"
+                )
+        if mode is None:
+            return
+        if mode.name == "periodic_flushing" and not proton.has_phases:
+            raise CaptureError(
+                f"mode={mode.name} needs Triton 3.7 or later; this is {proton.version}. Leave it "
+                "out: the whole profile is then read at the end"
+            )
+        if mode.name == "pcsampling" and (reason := why_no_sampling()):
+            raise CaptureError(reason)
+
+    def _explained(self, error: Exception) -> str:
+        if "different mode than existing sessions" in str(error):
+            return explain_modes(self._words.mode, list(self._proton.live.values()))
+        return explain(error)
+
+    def pause(self) -> None:
+        """Record nothing until `resume`."""
+        self._proton.profiler.deactivate(self.id)
+
+    def resume(self) -> None:
+        """Record again."""
+        self._proton.profiler.activate(self.id)
+
+    def begin_part(self, repeat: int | None) -> None:
+        """File what is launched from here on under a repeat; None: under no repeat.
+
+        Raises
+        ------
+        CaptureError
+            If Proton cannot; the session is then to be finished.
+        """
+        try:
+            self._begin_part(repeat)
+        except Exception as error:
+            raise CaptureError(explain(error)) from error
+
+    def _begin_part(self, repeat: int | None) -> None:
+        libproton = self._proton.libproton
+        if self._proton.has_phases:
+            self._parts[libproton.advance_data_phase(self.id)] = repeat
+        elif self._words.context == "shadow":
+            self._leave_scope()
+            if repeat is not None:
+                self._scope = libproton.record_scope()
+                libproton.enter_scope(self._scope, f"{self._prefix}{repeat}")
+        else:
+            self._done = self.finish()
+            self._part = repeat
+            self._open()
+            return
+        self._part = repeat
+
+    def _leave_scope(self) -> None:
+        if self._scope is not None:
+            self._proton.libproton.exit_scope(self._scope, f"{self._prefix}{self._part}")
+            self._scope = None
+
+    @property
+    def _prefix(self) -> str:
+        return f"{REPEAT_SCOPE}{self.id}:"
+
+    def finish(self) -> list[Part]:
+        """End the session and give back what Proton recorded.
+
+        Raises
+        ------
+        CaptureError
+            If it could not be read. Nothing of the session is left all the same.
+        """
+        try:
+            self._leave_scope()
+            _synchronize()
+            return [*self._done, *self._read()]
+        except Exception as error:
+            raise CaptureError(explain(error)) from error
+        finally:
+            self._proton.live.pop(self.id, None)
+            try:
+                self._proton.profiler.finalize(self.id)
+            except Exception:  # the cell may have finalized all sessions, ours with them
+                self._proton.hook_manager.unregister(self.id)
+            finally:
+                self._restore()
+
+    def _read(self) -> Iterator[Part]:
+        """Read trees from memory; traces, and what is flushed as it comes, from files."""
+        proton, mode = self._proton, self._words.mode
+        flushes = mode is not None and mode.name == "periodic_flushing"
+        if proton.has_phases and self._words.data == "tree" and not flushes:
+            proton.profiler.deactivate(self.id, flushing=True)
+            phases = proton.libproton.advance_data_phase(self.id)
+            repeat = None
+            for phase in range(phases):
+                repeat = self._parts.get(phase, repeat)
+                yield Part(proton.libproton.get_data_msgpack(self.id, phase), repeat)
+            # So that finalize has nothing to write out.
+            proton.libproton.clear_data(self.id, phases, True)
+            return
+        proton.profiler.deactivate(self.id)
+        proton.profiler.finalize(self.id)
+        for file in sorted(self._folder.glob("profile*"), key=_number):
+            yield Part(file.read_bytes(), self._parts[0], self._prefix)
+
+    def _restore(self) -> None:
+        flags = self._proton.flags
+        if self._counted and flags.profiling_on is not True:
+            flags.profiling_on = max(flags.profiling_on - 1, 0) or False
+        for key in self._set & os.environ.keys():
+            del os.environ[key]
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _number(file: Path) -> int:
+    """Phase of a file: ``profile.part_12.hatchet``."""
+    found = re.search(r"\.part_(\d+)\.", file.name)
+    return int(found[1]) if found else 0
+
+
+def _synchronize() -> None:
+    """Let launched kernels end, so that their times are there."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return
+    has_context = getattr(torch._C, "_cuda_hasPrimaryContext", lambda device: True)
+    for device in range(torch.cuda.device_count()):
+        if has_context(device):  # synchronising would create a context on an idle GPU
+            torch.cuda.synchronize(device)

@@ -1,0 +1,136 @@
+"""How repeated measurements vary: quantiles, and intervals with the number they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from protonlab.errors import ProtonLabError
+from protonlab.model.frames import FloatArray
+
+IntervalMethod = Literal["t", "bootstrap"]
+_RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where the true value lies, as far as `n` measurements tell.
+
+    Parameters
+    ----------
+    estimate
+        The mean (``"t"``) or the median (``"bootstrap"``).
+    low, high
+        Bounds; NaN when fewer than two measurements leave no way to tell.
+    n
+        Number of measurements.
+    confidence
+        How often such an interval holds the true value.
+    method
+        How it was computed.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+    confidence: float
+    method: IntervalMethod
+
+
+def interval(
+    samples: Sequence[float] | FloatArray,
+    *,
+    method: IntervalMethod = "t",
+    confidence: float = 0.95,
+) -> Interval:
+    """Compute an interval for what independent measurements have in common.
+
+    Parameters
+    ----------
+    samples
+        Measurements, shape (n,); missing ones are left out.
+    method
+        ``"t"``: Student's t, for the mean; exact when measurements scatter normally.
+        ``"bootstrap"``: bias-corrected and accelerated, for the median; for skewed measurements
+        of which there are 10 or more. Its random numbers are always the same.
+    confidence
+        Between 0 and 1.
+
+    Raises
+    ------
+    ProtonLabError
+        If `method` or `confidence` is not legal.
+
+    Examples
+    --------
+    >>> interval([10.0, 12.0, 14.0]).low.round(2)
+    np.float64(7.03)
+    """
+    if method not in ("t", "bootstrap"):
+        raise ProtonLabError(f"interval={method!r}; use 't' or 'bootstrap'")
+    if not 0 < confidence < 1:
+        raise ProtonLabError(f"confidence={confidence!r}; use a number between 0 and 1")
+    values = np.asarray(samples, dtype=np.float64)
+    values = values[~np.isnan(values)]
+    estimate = np.nan
+    if len(values):
+        estimate = float(np.mean(values) if method == "t" else np.median(values))
+    low, high = np.nan, np.nan
+    if len(values) > 1:
+        low, high = _bounds(values, method, confidence)
+    return Interval(estimate, low, high, len(values), confidence, method)
+
+
+def _bounds(values: FloatArray, method: IntervalMethod, confidence: float) -> tuple[float, float]:
+    if np.ptp(values) == 0:
+        return values[0], values[0]
+    if method == "t":
+        half = stats.t.ppf((1 + confidence) / 2, len(values) - 1) * stats.sem(values)
+        return np.mean(values) - half, np.mean(values) + half
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bounds = stats.bootstrap(
+            (values,),
+            np.median,
+            confidence_level=confidence,
+            n_resamples=_RESAMPLES,
+            method="BCa" if len(values) > 2 else "percentile",
+            random_state=np.random.default_rng(0),
+        ).confidence_interval
+    return float(bounds.low), float(bounds.high)
+
+
+def described(
+    samples: FloatArray, quantiles: Sequence[float], method: IntervalMethod, confidence: float
+) -> dict[str, float]:
+    """Describe one row of measurements.
+
+    Returns
+    -------
+    dict
+        ``n``, ``min``, ``q05`` and so on for each quantile, ``median``, ``max``, then
+        ``estimate``, ``low`` and ``high`` of the interval.
+
+    Raises
+    ------
+    ProtonLabError
+        If a quantile, the method or the confidence is not legal.
+    """
+    for quantile in quantiles:
+        if not isinstance(quantile, (int, float)) or not 0 <= quantile <= 1:
+            raise ProtonLabError(f"quantiles holds {quantile!r}; use numbers from 0 to 1")
+    values = samples[~np.isnan(samples)]
+    found = interval(values, method=method, confidence=confidence)
+    result: dict[str, float] = {"n": len(values)}
+    if not len(values):
+        values = np.array([np.nan])
+    result["min"] = values.min()
+    for quantile in sorted(quantiles):
+        result[f"q{100 * quantile:04.1f}".removesuffix(".0")] = float(np.quantile(values, quantile))
+    result["median"] = float(np.median(values))
+    result["max"] = values.max()
+    return result | {"estimate": found.estimate, "low": found.low, "high": found.high}
