@@ -12,7 +12,7 @@ from IPython.core.display_functions import display
 from protonlab.front_end import front_end
 from protonlab.model import Profile, Trace, format_quantity
 from protonlab.model.statistics import interval
-from protonlab.model.units import counted
+from protonlab.model.units import counted, round_digits
 from protonlab.views import bars, flame, table
 
 if TYPE_CHECKING:
@@ -72,9 +72,28 @@ def show_trace(trace: Trace) -> None:
     gpu = f" · {trace.info.gpu}" if trace.info.gpu else ""
     lines = Summary((f"{name}: {trace.summary}{gpu}", *trace.info.notes))
     rows = trace.scopes if trace.kernels.empty else trace.kernels
-    for part in (lines, rows.drop(columns="name").head(_MOST_KERNELS).set_index("label")):
-        if len(rows) or part is lines:
-            display(part)  # type: ignore[no-untyped-call]
+    parts: list[object] = [lines]
+    if len(rows):
+        parts.append(Rows(rows.drop(columns="name").set_index("label")))
+    for part in parts:
+        display(part)  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The first rows of a table, whole: no column is folded away."""
+
+    table: pd.DataFrame
+
+    def __repr__(self) -> str:
+        return str(self.table.head(_MOST_KERNELS).to_string(float_format=_three_digits))
+
+    def _repr_html_(self) -> str:
+        return str(self.table.head(_MOST_KERNELS).to_html(float_format=_three_digits, border=0))
+
+
+def _three_digits(value: float) -> str:
+    return f"{round_digits(value):.10g}"
 
 
 @dataclass(frozen=True)
@@ -132,9 +151,10 @@ def _repeats(profile: Profile) -> str:
     return f"{line} (mean of n = {found.n}, {100 * found.confidence:g} % interval {low} to {high})"
 
 
-def _distribution(profile: Profile) -> pd.DataFrame:
-    table = profile.distribution("time/us").drop(columns=["name", "kernel", "hook"])
-    return table.head(_MOST_KERNELS).set_index("label").rename_axis(columns="time/us a repeat")
+def _distribution(profile: Profile) -> Rows:
+    table = profile.distribution("time/us").set_index("label")
+    shown = table[["n", "min", "median", "max", "estimate", "low", "high"]]
+    return Rows(shown.rename(columns={"estimate": "mean"}).rename_axis(columns="time/us a repeat"))
 
 
 def _group(rows: pd.DataFrame, kernels: pd.DataFrame, state: str) -> str:

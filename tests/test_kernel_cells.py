@@ -244,3 +244,32 @@ def test_nbclient_stops_at_the_cell_that_raises(tmp_path: Path, monkeypatch: Any
     assert kinds.count("error") == 1
     assert kinds.count("display_data") == 4
     assert book.cells[2].execution_count is None
+
+
+@pytest.mark.parametrize("body", ["", "await asyncio.sleep(0.01)\n"])
+def test_repeats_show_the_value_once(kernel: Kernel, body: str) -> None:
+    ran = kernel.run(
+        "%%proton run1 repeat=3 warmup=2 view=none\n"
+        f"{body}print('round', threading.get_ident() == threading.main_thread().ident)\ndouble()"
+    )
+    assert ran.reply["status"] == "ok"
+    assert ran.text == "round True\n" * 3
+    assert [content["data"]["text/plain"] for content in ran.of("execute_result")] == ["7"]
+    assert kernel.value("run1.repeats.number, int(run1.kernels['count'].sum())") == "3 3"
+
+
+@pytest.mark.parametrize(("fails_in", "ran_to"), [(1, "1"), (4, "4")])
+def test_first_failing_repeat_ends_the_cell_once(
+    kernel: Kernel, fails_in: int, ran_to: str
+) -> None:
+    kernel.run("n = 0")
+    ran = kernel.run(
+        "%%proton run1 repeat=3 warmup=2 view=none\n"
+        f"n += 1\nprint('round', n)\ndouble()\nassert n != {fails_in}"
+    )
+    assert ran.reply["status"] == "error"
+    (error,) = ran.of("error")
+    assert error["ename"] == "AssertionError"
+    assert plain("\n".join(error["traceback"])).count("----> 5 assert n !=") == 1
+    assert ran.text == {1: "round 1\n", 4: "round 3\nround 4\n"}[fails_in]
+    assert kernel.value("n") == ran_to

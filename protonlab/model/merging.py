@@ -18,6 +18,7 @@ from protonlab.model.frames import (
     MetricColumn,
     ancestors,
     below,
+    categorical,
     subtree_ends,
 )
 from protonlab.model.profile import Profile
@@ -65,11 +66,14 @@ def merged(parts: Sequence[tuple[int | None, Profile]]) -> Profile:
     frames.index = pd.RangeIndex(len(parent), name="frame_id")
     for name in _TEXT:
         categories = {"kind": KINDS, "hook": HOOK_STATES}.get(name)
-        values_of = frames[name].where(frames[name].notna(), None)
-        frames[name] = pd.Categorical(values_of, categories and list(categories))
-    groups = values.groupby("frame_id", sort=True)
+        if categories:
+            frames[name] = pd.Categorical(frames[name].to_numpy(object), list(categories))
+        else:
+            codes, seen = pd.factorize(frames[name].to_numpy(object))
+            frames[name] = categorical(codes, list(seen))
     for column in columns:
-        frames[column.column] = _summed(groups[column.column], column)
+        values[column.column] = _typed(values[column.column])
+        frames[column.column] = _summed(values[column.column], values["frame_id"], column)
     frames = frames[[*FRAME_COLUMNS, *(column.column for column in columns)]]
     devices = {(each.device_type, each.device_id): each for _, p in parts for each in p.devices}
     return Profile(
@@ -97,7 +101,9 @@ def split(profile: Profile, scope: str) -> list[tuple[int | None, Profile]]:
     own = scopes & names.str.startswith(scope).to_numpy() if scope else np.zeros_like(scopes)
     end = subtree_ends(frames["parent_id"].to_numpy(), frames["depth"].to_numpy())
     inside = below(own, end)
-    parts: list[tuple[int | None, Profile]] = [(None, profile.take(~inside & ~scopes))]
+    # A frame that stood in several of these scopes is now there several times; once is right.
+    rest = merged([(None, profile.take(~inside & ~scopes))])
+    parts: list[tuple[int | None, Profile]] = [(None, rest)]
     for name in names[own].unique():
         mine = own & (names == name).to_numpy()
         keep = below(mine, end) | ancestors(mine, end)
@@ -182,14 +188,12 @@ def _typed(values: pd.Series) -> pd.Series:
     return values
 
 
-def _summed(groups: Any, column: MetricColumn) -> pd.Series:
+def _summed(values: pd.Series, frame: pd.Series, column: MetricColumn) -> pd.Series:
     """Sum a column over the parts; a property keeps its last value, vectors add up."""
-    values = _typed(groups.obj[column.column])
-    frame = groups.obj["frame_id"].to_numpy()
-    again = values.groupby(frame, sort=True)
+    groups = values.groupby(frame.to_numpy(), sort=True)
     if values.dtype == object:
-        return again.agg(_vector_sum)
-    return again.last() if column.raw.endswith("(pty)") else again.sum(min_count=1)
+        return groups.agg(_vector_sum)
+    return groups.last() if column.raw.endswith("(pty)") else groups.sum(min_count=1)
 
 
 def _vector_sum(values: pd.Series) -> Any:
@@ -212,7 +216,6 @@ def _repeats(values: pd.DataFrame, columns: Sequence[MetricColumn]) -> Repeats |
     additive = [column.column for column in columns if column.additive]
     rows = values[(values["repeat"] >= 0) & values[additive].notna().any(axis=1)]
     keys = ["repeat", "frame_id"]
-    typed = rows[keys].assign(**{name: _typed(rows[name]) for name in additive})
-    sums = typed.groupby(keys, sort=True)[additive].sum(min_count=1).reset_index()
+    sums = rows.groupby(keys, sort=True)[additive].sum(min_count=1).reset_index()
     position = {repeat: index for index, repeat in enumerate(seen)}
     return Repeats(len(seen), sums.assign(repeat=sums["repeat"].map(position).astype(np.int64)))
