@@ -134,6 +134,7 @@ def summary(profile: Profile) -> Summary:
     lines = [f"{name}: {', '.join(parts)}{total} · {profile.where}"]
     if groups[0][1].empty and (info.include is not None or info.exclude is not None):
         lines.append(_why_none_kept(profile))
+    lines += _tuning(profile)
     if profile.repeats is not None:
         lines.append(_repeats(profile))
     return Summary((*lines, *info.notes))
@@ -163,6 +164,22 @@ def _group(rows: pd.DataFrame, kernels: pd.DataFrame, state: str) -> str:
         share = f", {format_quantity(100 * float(rows['time_ns'].sum()) / whole, '%')}"
     launched = counted(int(rows["count"].sum()), "launch", "launches")
     return f"{counted(len(rows), 'kernel')} {state} ({launched}{share})"
+
+
+def _tuning(profile: Profile) -> list[str]:
+    trials = profile.info.tuning
+    if trials is None:
+        if profile.frames["hook"].notna().any():
+            return []
+        return ["This file cannot tell what autotuning launched; if any ran, it is counted as work"]
+    tuned = dict.fromkeys(trial.kernel for trial in trials)
+    if not tuned:
+        return []
+    tried = counted(len(trials), "configuration")
+    return [
+        f"Autotuning tried {tried} of {_listed(tuned)}; the profile's .tuning lists them, and what "
+        "they launched is left out"
+    ]
 
 
 def _time(kernels: pd.DataFrame, which: str) -> str:

@@ -180,7 +180,9 @@ class ProtonMagics(Magics):
         session = capture.Session(
             options.name or "proton",
             hook=hook_of(options, self._shell.user_ns),
-            **options.typed("include", "exclude", "record", *capture.ProtonWords.__annotations__),
+            **options.typed(
+                "include", "exclude", "record", "sync", *capture.ProtonWords.__annotations__
+            ),
         )
         session.start()
         recording = Recording(options, session, info)

@@ -15,6 +15,7 @@ from protonlab.display import show, summary
 from protonlab.errors import MetricError
 from protonlab.formats import load
 from protonlab.model import Profile, ProfileInfo
+from protonlab.model.tuning import TuningTrial
 
 H200 = {"arch": "90", "num_sms": 132, "clock_rate": 1980000, "memory_clock_rate": 3201000,
         "bus_width": 6144}  # fmt: skip
@@ -72,6 +73,17 @@ def test_time_on_the_interpreter_is_not_called_gpu_time() -> None:
 def test_file_that_no_hook_of_ours_recorded() -> None:
     assert summary(profile_of(THREE, ProfileInfo(gpu="NVIDIA H200"))).lines == (
         "profile: 3 kernels (6 launches) of 1.00 µs GPU time · NVIDIA H200",
+        "This file cannot tell what autotuning launched; if any ran, it is counted as work",
+    )
+
+
+def test_autotuning_is_named() -> None:
+    trials = tuple(TuningTrial("triton", "matmul", f"M: {m}", 0.5, m == 16) for m in (16, 32))
+    info = ProfileInfo(name="run1", gpu="NVIDIA H200", tuning=trials)
+    assert summary(profile_of({"a": (1, 100)}, info)).lines == (
+        "run1: 1 kernel (1 launch) of 100 ns GPU time · NVIDIA H200",
+        "Autotuning tried 2 configurations of matmul; the profile's .tuning lists them, and what "
+        "they launched is left out",
     )
 
 

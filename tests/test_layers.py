@@ -46,8 +46,8 @@ ROOMS = {
     "cli": Room("errors capture demo views", "click rich"),
 }
 
-# Triton's changes from version to version end in these two files.
-TRITON_ONLY_IN = {"capture/_proton.py", "capture/_interpreter.py"}
+# Triton's changes from version to version end in these files.
+TRITON_ONLY_IN = {"capture/_proton.py", "capture/_interpreter.py", "capture/_tuning.py"}
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 # The package's own __init__ resolves names of every room on first use.

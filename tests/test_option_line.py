@@ -18,7 +18,7 @@ from protonlab.option_line import (
 
 LEGAL = (
     "The options are include, exclude, context, data, backend, mode, repeat, warmup, record,\n"
-    "hook, metrics, view; %proton --help explains them."
+    "hook, sync, metrics, view; %proton --help explains them."
 )
 
 

@@ -119,7 +119,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         )
 
     def begin(self, *, detects_syncs: bool = False) -> HookRecord:
-        """Begin a session: warn anew, let metrics have new types; give back the record so far."""
+        """Begin a session: warn anew, let metrics have new types. Return the record so far."""
         self._writer.renew()
         for kernel in list(self._kernels.values()):
             kernel.plan = None
@@ -132,7 +132,10 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
 
     def settle(self) -> None:
         """Write what could not be written at its launch; Proton must still be recording."""
-        self._writer.settle()
+        try:
+            self._writer.settle()
+        except Exception as error:
+            self._notes.tell("late", "", f"metrics on the GPU could not be read: {error}", None)
 
     def end(self) -> None:
         """End a session: say what the detector of synchronisations found."""
@@ -237,11 +240,10 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
                 self._spare = launch
 
     def _kernel(self, name: str) -> Kernel:
-        kernel = self._kernels.get(name)
-        if kernel is None:
+        if name not in self._kernels:
             kernel = Kernel(name, self._filter.matches(name), proton.metadata_state(name))
-            kernel = self._kernels.setdefault(name, kernel)
-        return kernel
+            self._kernels.setdefault(name, kernel)
+        return self._kernels[name]
 
     def _find(self, metadata: Any, loaded: Kernel | None) -> Kernel:
         """Find the kernel, also where another hook has put the display name in its place."""

@@ -59,19 +59,18 @@ def _first_configuration(original: Any) -> Any:
     @functools.wraps(original)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         configurations = self.configs
-        if not knobs.runtime.interpret or len(configurations) == 1:
+        if not knobs.runtime.interpret or len(configurations) == 1 or _has_own_benchmark(self):
             return original(self, *args, **kwargs)
+        message = (
+            f"{self.base_fn.__name__} is autotuned over {len(configurations)} configurations; the "
+            f"interpreter takes the first, {configurations[0]}"
+        )
+        for launches in getattr(InterpretedFunction.run, "sessions", ()):
+            launches.notes[message] = None
         if not hasattr(self, "_told_by_protonlab"):
             self._told_by_protonlab = True
-            code = self.base_fn.__code__
-            warnings.warn_explicit(
-                f"{self.base_fn.__name__} is autotuned over {len(configurations)} "
-                f"configurations; the interpreter takes the first, {configurations[0]}",
-                UserWarning,
-                code.co_filename,
-                code.co_firstlineno,
-                "protonlab",
-            )
+            file, line = self.base_fn.__code__.co_filename, self.base_fn.__code__.co_firstlineno
+            warnings.warn_explicit(message, UserWarning, file, line, "protonlab")
         self.configs = configurations[:1]
         try:
             return original(self, *args, **kwargs)
@@ -82,20 +81,39 @@ def _first_configuration(original: Any) -> Any:
     return run
 
 
+def _has_own_benchmark(tuner: Any) -> bool:
+    """Whether the user gave ``do_bench=``; Triton's own benchmarks need a driver."""
+    given = tuner._do_bench is not None
+    return given and (tuner.num_warmups, tuner.num_reps, tuner.use_cuda_graph) == (
+        None,
+        None,
+        False,
+    )
+
+
 class Launches:
-    """Makes the interpreter's launches recordable; `start` and `stop` may nest."""
+    """Makes the interpreter's launches recordable; `start` and `stop` may nest.
+
+    Attributes
+    ----------
+    notes
+        Sentences on how the interpreter differed.
+    """
+
+    def __init__(self) -> None:
+        self.notes: dict[str, None] = {}
 
     def start(self) -> None:
         """Send launches through the hooks."""
         install()
         if not hasattr(InterpretedFunction.run, "sessions"):
             InterpretedFunction.run = _recorded(InterpretedFunction.run)
-        InterpretedFunction.run.sessions += 1
+        InterpretedFunction.run.sessions.append(self)
 
     def stop(self) -> None:
         """Put Triton's own launch back when the last session ends."""
         run = InterpretedFunction.run
-        run.sessions -= 1
+        run.sessions.remove(self)
         if not run.sessions:
             InterpretedFunction.run = run.__wrapped__
             vars(_scope()).update(run.replaced)
@@ -111,7 +129,7 @@ def _recorded(original: Any) -> Any:
         launch = functools.partial(original, function, *args, warmup=warmup, **kwargs)
         return launch(grid=grid) if warmup else _launch(function, launch, grid, args, kwargs)
 
-    run.sessions = 0  # type: ignore[attr-defined]
+    run.sessions = []  # type: ignore[attr-defined]
     # Scope metrics look helper kernels up on the GPU, which nothing here needs.
     look_up = "set_metric_kernels"
     run.replaced = {look_up: vars(_scope())[look_up]} if look_up in vars(_scope()) else {}  # type: ignore[attr-defined]

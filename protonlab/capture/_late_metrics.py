@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
+import torch
+
 from protonlab.capture import _proton
 from protonlab.capture._launch_metrics import Unrecordable, checked
 from protonlab.capture._launch_record import Notes
@@ -49,8 +51,14 @@ class LateMetrics:
         groups: dict[tuple[Any, Any], list[LateMetric]] = {}
         for late in waiting:
             groups.setdefault((late.tensor.dtype, late.tensor.device), []).append(late)
-        for group in groups.values():
-            values = _stacked([late.tensor for late in group]).tolist()
+        for (_, device), group in groups.items():
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)  # the copies were made on any stream
+            proton.enter_state(proton.metadata_state(group[0].kernel))
+            try:
+                values = torch.stack([late.tensor for late in group]).tolist()
+            finally:
+                proton.exit_state()
             for late, value in zip(group, values, strict=True):
                 _write(late, value, types)
 
@@ -64,10 +72,3 @@ def _write(late: LateMetric, value: Any, types: dict[str, type]) -> None:
     except Exception as error:
         problem = f"Proton refused metrics of {late.kernel} ({late.key}): {error}"
         late.notes.tell(late.kernel, late.key, problem, late.place)
-
-
-def _stacked(tensors: list[Any]) -> Any:
-    stack = tensors[0].new_empty(len(tensors))
-    for row, tensor in enumerate(tensors):
-        stack[row] = tensor
-    return stack.cpu()

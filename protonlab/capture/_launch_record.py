@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 NO_KEYS: frozenset[str] = frozenset()
@@ -134,3 +134,7 @@ class HookRecord:
             if seen > seen_before:
                 launches[name] = (seen - seen_before, kept - kept_before)
         return HookRecord(launches, self.kernel_of, self.keys, self.notes[len(before.notes) :])
+
+    def with_notes(self, *notes: str) -> HookRecord:
+        """Return the same with sentences added."""
+        return replace(self, notes=(*self.notes, *notes))

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import get_ident
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from protonlab.capture import _proton
-from protonlab.capture._late_metrics import LateMetrics
 from protonlab.capture._launch_metrics import (
     HIGHEST,
     LOWEST,
@@ -20,6 +19,9 @@ from protonlab.capture._launch_metrics import (
     sort_metrics,
 )
 from protonlab.capture._launch_record import Kernel, Launch, MetricPlan, Notes
+
+if TYPE_CHECKING:
+    from protonlab.capture._late_metrics import LateMetrics
 
 proton = _proton.require()
 _add_metrics, _active = proton.add_metrics, proton.hook_manager.active_hooks
@@ -40,7 +42,7 @@ class MetricWriter:
         self._record = record
         self._notes = notes
         self._types: dict[str, type] = {}
-        self._late = LateMetrics(notes)
+        self._late: LateMetrics | None = None  # needed before Triton 3.7 only, and imports torch
 
     def renew(self) -> None:
         """Let metrics have new types."""
@@ -48,7 +50,8 @@ class MetricWriter:
 
     def settle(self) -> None:
         """Write the metrics that waited for the GPU."""
-        self._late.settle(self._types)
+        if self._late is not None:
+            self._late.settle(self._types)
 
     def write(
         self,
@@ -164,6 +167,10 @@ class MetricWriter:
                 problem = "a tensor on the GPU, which this Triton cannot record in a graph capture"
                 self._name_problem(kernel, key, f"{problem}; 3.7 and later can", place)
                 continue
+            if self._late is None:
+                from protonlab.capture._late_metrics import LateMetrics
+
+                self._late = LateMetrics(self._notes)
             proton.enter_state(kernel.state)
             try:
                 self._late.keep(scope, kernel.name, key, tensor, place)

@@ -17,8 +17,7 @@ from protonlab.model.merging import merged, split
 from protonlab.model.units import counted
 
 if TYPE_CHECKING:
-    from protonlab.capture._hook import LaunchHook
-    from protonlab.capture._launch_record import HookRecord
+    from protonlab.capture._hook_session import HookSession
 
 INTERPRETER = "interpreter, CPU"
 
@@ -29,14 +28,12 @@ class Source:
 
     Parameters
     ----------
-    name, words, hook
+    name, words
         The session's.
-    record
-        What the hook saw during the session.
+    seen
+        What its launch hook saw.
     when
         Its start, ISO 8601 with time zone.
-    interpreted
-        Whether kernels ran in Triton's interpreter.
     completed
         Repeats that ran to their end; what any other one recorded is left out.
     warmup
@@ -47,10 +44,8 @@ class Source:
 
     name: str
     words: CheckedWords
-    hook: LaunchHook
-    record: HookRecord
+    seen: HookSession
     when: str
-    interpreted: bool
     completed: Sequence[int]
     warmup: int
     clocks: Clocks
@@ -58,28 +53,30 @@ class Source:
     @property
     def info(self) -> ProfileInfo:
         """How the profile came to be, without clocks: they depend on the GPUs that it names."""
+        seen, record = self.seen, self.seen.record
         backend = self.words.backend or _surroundings.default_backend()
         return ProfileInfo(
             name=self.name,
-            backend=INTERPRETER if self.interpreted else backend,
+            backend=INTERPRETER if seen.interpreted else backend,
             context=self.words.context,
             mode=str(self.words.mode or ""),
             versions=_surroundings.versions(),
-            gpu="" if self.interpreted else _surroundings.gpu_name(),
+            gpu="" if seen.interpreted else _surroundings.gpu_name(),
             when=self.when,
-            include=self.hook.include,
-            exclude=self.hook.exclude,
-            launches=self.record.launches,
+            include=seen.hook.include,
+            exclude=seen.hook.exclude,
+            launches=record.launches,
             cells=_surroundings.cells() if self.words.context == "python" else {},
             repeats=len(self.completed),
             warmup=self.warmup,
-            notes=self.record.notes,
+            tuning=seen.trials,
+            notes=record.notes,
         )
 
 
 def profile_of(parts: Sequence[Part], source: Source) -> Profile:
     """Read trees and add them up."""
-    info, record, completed = source.info, source.record, source.completed
+    info, record, completed = source.info, source.seen.record, source.completed
     pieces = [
         piece for part in parts for piece in _pieces(part, read_profile(part.data, info=info))
     ]

@@ -153,6 +153,7 @@ class Recording:
 
     def pause(self) -> None:
         """Record nothing until `resume`."""
+        self._hook.settle()
         self._proton.profiler.deactivate(self.id)
 
     def resume(self) -> None:
@@ -206,6 +207,7 @@ class Recording:
             If it could not be read. Nothing of the session is left all the same.
         """
         try:
+            self._hook.settle()
             self._leave_scope()
             _synchronize()
             return [*self._done, *self._read()]

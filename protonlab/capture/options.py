@@ -195,6 +195,14 @@ OPTIONS: tuple[Option, ...] = (
         example="hook=my_hook",
     ),
     Option(
+        name="sync",
+        kind="choice",
+        choices=("ignore", "warn"),
+        default="ignore",
+        help="Whether to find launch metadata that makes the host wait for the GPU, and its cost.",
+        example="sync=warn",
+    ),
+    Option(
         name="metrics",
         kind="list",
         choices=(),

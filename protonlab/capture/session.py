@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Literal, NoReturn, Self
 
-from protonlab.capture import _platform, _proton, _reading
+from protonlab.capture import _proton, _reading
 from protonlab.capture._hook_option import check_hook
 from protonlab.capture._recording import Part, Recording
 from protonlab.capture.clocks import Clocks
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from protonlab.capture._hook import LaunchHook
-    from protonlab.capture._interpreter import Launches
-    from protonlab.capture._launch_record import HookRecord
+    from protonlab.capture._hook_session import HookSession
 
 
 class Session:
@@ -43,6 +42,8 @@ class Session:
         Launch metadata keys to record; None records every number.
     hook
         A LaunchHook of your own, in place of `include`, `exclude` and `record`.
+    sync
+        ``"warn"``: find launch metadata that makes the host wait for the GPU, and what that costs.
     **words
         ``context``, ``data``, ``backend`` and ``mode``, as `ProtonWords` describes them.
 
@@ -71,6 +72,7 @@ class Session:
         exclude: str | None = None,
         record: Iterable[str] | str | None = None,
         hook: LaunchHook | None = None,
+        sync: Literal["ignore", "warn"] = "ignore",
         **words: Unpack[ProtonWords],
     ) -> None:
         given = {"include": include, "exclude": exclude, "record": record}
@@ -80,10 +82,10 @@ class Session:
         self.words = CheckedWords.of(**words)
         self._filter = KernelFilter(include, exclude)
         self._record = option("record").check(record)
+        self._detects_syncs = option("sync").check(sync) == "warn"
         self._hook = hook
         self._recording: Recording | None = None
-        self._launches: Launches | None = None
-        self._before: HookRecord | None = None
+        self._seen: HookSession | None = None
         self._clocks = Clocks()
         self._when = ""
         self._ended = False
@@ -156,27 +158,29 @@ class Session:
         except ProtonLabError as error:
             self._problem = str(error)
         except BaseException:
-            self._end_launches()
+            if self._seen is not None:
+                self._seen.stop()
             raise
         self._clocks.read()
         return self
 
     def _begin(self) -> None:
         _proton.require()
-        if self._hook is None:
-            from protonlab.capture._hook import LaunchHook
+        from protonlab.capture._hook import LaunchHook
+        from protonlab.capture._hook_session import HookSession
 
+        if self._hook is None:
             self._hook = LaunchHook(
                 include=self._filter.include, exclude=self._filter.exclude, record=self._record
             )
-        self._before = self._hook.begin()
-        self._launches = _platform.interpreter_launches()
+        self._seen = HookSession(self._hook, detects_syncs=self._detects_syncs)
+        self._seen.start()
         try:
             self._recording = Recording(
-                self.name, self.words, self._hook, interpreted=self._launches is not None
+                self.name, self.words, self._hook, interpreted=self._seen.interpreted
             )
         except ProtonLabError:
-            self._end_launches()
+            self._seen.stop()
             raise
 
     def stop(self) -> None:
@@ -191,12 +195,8 @@ class Session:
         except ProtonLabError as error:
             self._problem = str(error)
         finally:
-            self._end_launches()
-
-    def _end_launches(self) -> None:
-        launches, self._launches = self._launches, None
-        if launches is not None:
-            launches.stop()
+            if self._seen is not None:
+                self._seen.stop()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -279,15 +279,13 @@ class Session:
             self.stop()  # which says why
 
     def _read(self, parts: list[Part]) -> Profile | Trace:
-        assert self._hook is not None
-        assert self._before is not None
+        assert self._seen is not None
+        self._seen.stop()
         source = _reading.Source(
             name=self.name,
             words=self.words,
-            hook=self._hook,
-            record=self._hook.record.since(self._before),
+            seen=self._seen,
             when=self._when,
-            interpreted=self._launches is not None,
             completed=self._completed,
             warmup=self._warmup,
             clocks=self._clocks,

@@ -57,6 +57,7 @@ FRAME_COLUMNS = (
 )
 
 METADATA_SCOPE = "__proton_launch_metadata"
+TUNING_SCOPE = "__protonlab_tuning"
 METRIC_FRAME = "<metric>"
 GRAPH_FRAME = "<captured_at>"
 PYTHON_FRAME = re.compile(r"(?P<file>.+):(?P<line>\d+)@(?P<function>.*)", re.DOTALL)
@@ -240,6 +241,7 @@ def kinds_of(
     kind[below(metric, end)] = KINDS.index("metric")
     metadata = named(re.compile(re.escape(METADATA_SCOPE) + r"(:.*)?", re.DOTALL))
     kind[below(metadata, end)] = KINDS.index("metadata")
+    kind[below(named(re.compile(TUNING_SCOPE)), end)] = KINDS.index("tuning")
     kind[0] = KINDS.index("root")
     return categorical(kind, KINDS)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from protonlab.model.clocks import ClockReading
+from protonlab.model.tuning import TuningTrial
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class ProfileInfo:
         Readings of the GPUs that ran kernels: at the start, at the end, and in between.
     repeats, warmup
         How often the code ran recorded, and unrecorded before; 0 where it was not repeated.
+    tuning
+        What autotuners tried; None where that is not known, as in a file that Proton wrote itself.
     notes
         Sentences that a reader of the numbers should know.
     """
@@ -56,4 +59,5 @@ class ProfileInfo:
     clocks: tuple[ClockReading, ...] = ()
     repeats: int = 0
     warmup: int = 0
+    tuning: tuple[TuningTrial, ...] | None = None
     notes: tuple[str, ...] = ()

@@ -22,6 +22,7 @@ from protonlab.model.metrics import Metric, available_metrics
 from protonlab.model.repeats import Repeats
 from protonlab.model.selection import matching_kernels, matching_subtrees
 from protonlab.model.sums import Sums
+from protonlab.model.tuning import tuning_table
 from protonlab.model.units import counted
 
 
@@ -165,6 +166,11 @@ class Profile:
         """
         metrics = [column.column for column in self._sums.kernel_columns]
         return self._sums.by_kernel[[*KERNEL_TEXT, "devices", *metrics]]
+
+    @property
+    def tuning(self) -> pd.DataFrame:
+        """What autotuners tried, one row a configuration (`protonlab.model.tuning`)."""
+        return tuning_table(self.info.tuning)
 
     def filter(self, *, include: str | None = None, exclude: str | None = None) -> Profile:
         """Keep the kernels that match, with the path to them.

@@ -31,6 +31,7 @@ def moe_sweep() -> Profile:
             gpu="NVIDIA H200",
             versions={"triton": "3.9.0", "torch": "2.11.0", "driver": "580.159"},
             when="2026-11-29",
+            tuning=(),
             notes=(
                 "Recorded on one NVIDIA H200 on 2026-11-29 with Triton 3.9.0, torch 2.11.0 and "
                 "driver 580.159; not measured on this machine.",

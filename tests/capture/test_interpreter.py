@@ -107,6 +107,7 @@ def test_autotuned_kernel_takes_its_first_configuration_and_says_so_once() -> No
     (warning,) = caught
     assert "tuned_kernel is autotuned over 2 configurations" in str(warning.message)
     assert "takes the first, SIZE: 16" in str(warning.message)
+    assert session.profile.info.notes == (str(warning.message),)
     assert x.tolist() == [2.0] * 64
     (kernel,) = session.profile.kernels.to_dict("records")
     assert (kernel["name"], kernel["count"], kernel["size"]) == ("tuned_kernel", 2, 32)

@@ -1,0 +1,74 @@
+"""One session's use of a launch hook, and of what else looks at launches meanwhile."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from protonlab.capture._graphs import GraphReplays
+from protonlab.capture._hook import LaunchHook
+from protonlab.capture._launch_record import HookRecord
+from protonlab.capture._no_sync import no_sync_metadata
+from protonlab.capture._platform import interpreter_launches
+from protonlab.capture._tuning import Tuning
+from protonlab.model.tuning import TuningTrial
+
+if TYPE_CHECKING:
+    from protonlab.capture._interpreter import Launches
+
+
+class HookSession:
+    """What a hook sees between `start` and `stop`.
+
+    Parameters
+    ----------
+    hook
+        The hook, which may serve other sessions before and meanwhile.
+    detects_syncs
+        Whether metadata functions that wait for the GPU are to be found.
+    """
+
+    def __init__(self, hook: LaunchHook, *, detects_syncs: bool) -> None:
+        self.hook = hook
+        self._detects_syncs = detects_syncs
+        self._launches: Launches | None = None
+        self._replays = GraphReplays()
+        self._tuning = Tuning()
+        self._stack = ExitStack()
+        self._before: HookRecord | None = None
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether kernels run in Triton's interpreter."""
+        return self._launches is not None
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._launches = interpreter_launches()
+        try:
+            if self._launches is not None:
+                self._stack.callback(self._launches.stop)
+            self._before = self.hook.begin(detects_syncs=self._detects_syncs)
+            self._stack.callback(self.hook.end)
+            for watcher in (self._replays, self._tuning, no_sync_metadata()):
+                self._stack.enter_context(watcher)
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def stop(self) -> None:
+        """Take back all that `start` did; may be called again."""
+        self._stack.close()
+
+    @property
+    def record(self) -> HookRecord:
+        """What the hook saw since `start`, with the notes of all that looked."""
+        assert self._before is not None
+        first = tuple(self._launches.notes) if self._launches is not None else ()
+        record = self.hook.record.since(self._before)
+        return record.with_notes(*first, *self._replays.notes)
+
+    @property
+    def trials(self) -> tuple[TuningTrial, ...]:
+        """What autotuners tried since `start`."""
+        return tuple(self._tuning.trials)

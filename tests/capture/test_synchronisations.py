@@ -1,0 +1,74 @@
+"""Metadata functions that make the host wait for the GPU are found, with their cost."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from sample_kernels import metrics, record, told
+
+from protonlab import LaunchHook, ProtonLabError, Session
+from protonlab.capture._synchronisations import SyncDetector
+
+
+def metadata() -> None: ...
+
+
+def test_operations_that_wait_are_counted_by_launch() -> None:
+    detector = SyncDetector("cpu")  # reading a value is the same operation on every device
+    x = torch.arange(4)
+    assert detector.watch("a", metadata, lambda: {"n": x.sum().item()}) == {"n": 6}
+    detector.watch("a", metadata, lambda: {"n": int(x[0]) + int(x[1])})
+    detector.watch("a", metadata, lambda: {"n": x.numel()})
+    detector.watch("b", metadata, lambda: {"n": x.sum()})
+    ((kernel, message, place),) = detector.findings()
+    assert (kernel, place) == ("a", metadata)
+    assert re.fullmatch(
+        r"the launch metadata of a made the host wait for the GPU in 2 of 3 launches, \d+\.\d µs "
+        r"each \(aten\._local_scalar_dense\.default\); return the tensor itself, or exclude=a",
+        message,
+    )
+
+
+def test_an_error_in_watched_metadata_is_the_functions_own() -> None:
+    detector = SyncDetector("cpu")
+    with pytest.raises(ZeroDivisionError):
+        detector.watch("a", metadata, lambda: 1 / int(torch.zeros(())))
+    ((_, message, _),) = detector.findings()
+    assert "1 of 1 launches" in message
+
+
+def test_nothing_waits_on_the_interpreter() -> None:
+    x = torch.arange(4)
+    session = record(lambda: {"n": x.sum().item()}, sync="warn")
+    assert metrics(session) == {"n": 6}
+    assert session.profile.info.notes == ()
+
+
+def test_detector_is_off_after_the_session() -> None:
+    hook = LaunchHook()
+    with Session(hook=hook, sync="warn"):
+        assert hook._detector is not None
+    assert hook._detector is None
+
+
+@pytest.mark.parametrize("sync", ["error", True, 3])
+def test_illegal_value(sync: Any) -> None:
+    with pytest.raises(ProtonLabError, match="use ignore or warn"):
+        Session(sync=sync)
+
+
+@pytest.mark.gpu
+def test_on_a_gpu() -> None:
+    x = torch.arange(4, device="cuda")
+    told(launches=1)
+    with (
+        pytest.warns(UserWarning, match="made the host wait for the GPU in 2 of 3 launches"),
+        Session(sync="warn") as session,
+    ):
+        told(lambda: {"n": x.sum().item()}, lambda: {"n": x.cpu()[0].item()}, {"n": 1})
+    (note,) = session.profile.info.notes
+    assert "aten._local_scalar_dense" in note, note
+    assert "aten._to_copy" in note, note
