@@ -197,8 +197,9 @@ class Trace:
             events = trace.events.astype(dict.fromkeys(EVENT_TEXT, object))
             events[trace.start] += shift
             events["lane"] = moved[events["lane"].to_numpy()]
-            events["to_lane"] = events["to_lane"].map(lambda lane, to=moved: to[lane], "ignore")
-            tables.append(events.astype({"to_lane": "Int64"}))
+            ends = events["to_lane"].notna()
+            events.loc[ends, "to_lane"] = moved[events.loc[ends, "to_lane"].to_numpy(np.int64)]
+            tables.append(events)
         events = pd.concat(tables, ignore_index=True).rename_axis("event_id")
         events = events.astype(dict.fromkeys(("name", "label"), "category"))
         events["kind"] = pd.Categorical(events["kind"], list(EVENT_KINDS))

@@ -1,0 +1,234 @@
+"""Chrome traces: by hand to the nanosecond, recorded ones against the JSON itself, and bad ones."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import protonlab
+from protonlab import ProfileFormatError, Trace
+from protonlab.model import ProfileInfo
+from protonlab.model.trace import Lane
+
+PROFILES = Path(__file__).parent.parent / "profiles"
+RECORDED = sorted(PROFILES.glob("*.chrome_trace*"))
+CPU, GPU = {"pid": 0, "tid": 0}, {"pid": 0, "tid": 200007}
+
+
+def event(name: str, start: float, duration: float, path: list[str], **more: Any) -> dict[str, Any]:
+    args = {"call_stack": ["ROOT", *path], **more.pop("args", {})}
+    place = more.pop("place", GPU)
+    cat = more.pop("cat", "kernel")
+    return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": duration, "args": args} | place
+
+
+def by_hand() -> dict[str, Any]:
+    return {
+        "baseTimeNanoseconds": 1795965398339817054,
+        "displayTimeUnit": "us",
+        "traceEvents": [
+            {"ph": "M", "name": "thread_name", "args": {"name": "CPU Thread 0"}, **CPU},
+            {"ph": "M", "name": "thread_name", "args": {"name": "GPU Stream 7"}, **GPU},
+            {"ph": "M", "name": "thread_sort_index", "args": {"sort_index": 9}, **GPU},
+            event("step", 0.0, 37.5, ["step"], cat="scope", place=CPU, args={"scope_id": 82}),
+            event("step: <n, 4>", 40.0, 1.0, ["step"], cat="metric", place=CPU,
+                  args={"metrics": {"n": "4"}}),
+            event("matmul", 10.001, 2.5, ["step", "matmul"],
+                  args={"metrics": {"bytes": "100", "flops16": "8.500000"}}),
+            {"ph": "s", "cat": "flow", "name": "launch->kernel", "id": 3, "ts": 0.25, **CPU},
+            {"ph": "f", "cat": "flow", "name": "launch->kernel", "id": 3, "ts": 10.001, **GPU},
+            event("matmul", 20.002, 3.5, ["step", "matmul"], args={"metrics": {"bytes": "7"}}),
+            event("copy", 30.0, 9.0, ["step", "__proton_launch_metadata", "matmul", "copy"]),
+        ],
+    }  # fmt: skip
+
+
+def loaded(document: Any) -> Trace:
+    trace = protonlab.load(json.dumps(document).encode())
+    assert isinstance(trace, Trace)
+    return trace
+
+
+def same(left: Trace, right: Trace) -> bool:
+    pd.testing.assert_frame_equal(left.events, right.events)
+    assert left.lanes == right.lanes
+    assert left.columns == right.columns
+    assert (left.unit, left.base_time_ns, left.info) == (right.unit, right.base_time_ns, right.info)
+    return True
+
+
+def test_by_hand() -> None:
+    trace = loaded(by_hand())
+    assert trace.base_time_ns == 1795965398339817054
+    assert trace.unit == "ns"
+    assert trace.lanes == (Lane("CPU Thread 0", 0, 0), Lane("GPU Stream 7", 0, 200007, 9))
+    events = trace.to_dataframe()
+    assert events["name"].tolist() == (
+        ["step", "step", "matmul", "launch->kernel", "matmul", "copy"]
+    )
+    assert events["kind"].tolist() == ["scope", "scope", "kernel", "flow", "kernel", "metadata"]
+    assert events["lane"].tolist() == ["CPU Thread 0"] * 2 + ["GPU Stream 7", "CPU Thread 0"] + (
+        ["GPU Stream 7"] * 2
+    )
+    assert events["start_ns"].tolist() == [0, 40_000, 10_001, 250, 20_002, 30_000]
+    assert events["duration_ns"].tolist() == [37_500, 1_000, 2_500, 9_751, 3_500, 9_000]
+    assert events["path"][2] == ("ROOT", "step", "matmul")
+    assert events["to_lane"][3] == "GPU Stream 7"
+    assert events["flow_id"][3] == 3
+    assert events["bytes"].tolist() == [pd.NA, pd.NA, 100, pd.NA, 7, pd.NA]
+    assert events["n"][1] == 4
+    assert events["scope_id"][0] == 82
+
+
+def test_kernels_by_hand() -> None:
+    (row,) = loaded(by_hand()).kernels.to_dict("records")
+    assert row == {
+        "name": "matmul", "label": "matmul", "count": 2, "time_ns": 6000, "min_ns": 2500,
+        "median_ns": 3000.0, "max_ns": 3500, "bytes": 107, "flops16": 8.5,
+    }  # fmt: skip
+    (scope,) = loaded(by_hand()).scopes.to_dict("records")
+    assert (scope["count"], scope["time_ns"], scope["n"]) == (2, 38_500, 4)
+    assert repr(loaded(by_hand())) == (
+        "<Trace: 2 launches of 1 kernel, 2 scopes in 2 lanes over 41.0 µs>"
+    )
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
+def test_recorded_trace_has_the_times_of_its_json(path: Path) -> None:
+    data = path.read_bytes()
+    text = gzip.decompress(data) if path.suffix == ".gz" else data
+    document = json.loads(text, parse_float=Decimal)
+    trace = protonlab.load(path)
+    assert isinstance(trace, Trace)
+    assert trace.base_time_ns == document.get("baseTimeNanoseconds")
+    expected = [(each["ts"], each["dur"]) for each in document["traceEvents"] if each["ph"] == "X"]
+    timed = trace.events[trace.events["kind"] != "flow"]
+    found = zip(timed[trace.start].tolist(), timed[trace.duration].tolist(), strict=True)
+    assert [(1000 * start, 1000 * length) for start, length in expected] == list(found)
+    kernels = [each for each in document["traceEvents"] if each.get("cat") == "kernel"]
+    own = [each for each in kernels if "__proton_launch_metadata" not in each["args"]["call_stack"]]
+    assert int(trace.kernels["count"].sum()) == len(own)
+    assert int(trace.kernels["time_ns" if trace.unit == "ns" else "time_cycles"].sum()) == sum(
+        1000 * each["dur"] for each in own
+    )
+    arrows = sum(each["ph"] == "s" for each in document["traceEvents"])
+    assert (trace.events["kind"] == "flow").sum() == arrows
+
+
+def test_instrumentation_stays_in_cycles() -> None:
+    trace = protonlab.load(PROFILES / "instrumentation_3.9.0.chrome_trace.gz")
+    assert isinstance(trace, Trace)
+    assert trace.unit == "cycles"
+    assert trace.kernels.empty
+    assert trace.scopes["name"].tolist() == ["compute", "load", "store"]
+    first = trace.to_dataframe().iloc[0]
+    assert (first["start_cycles"], first["duration_cycles"]) == (46, 124)
+    assert first["lane"] == "kern Core0 CTA44, warp 0 (line 0)"
+    assert first["Init Time_ns"] == 1795966973202841344
+
+
+def test_cycles_follow_the_frequency_that_the_file_states() -> None:
+    warp = {"pid": "k Core0 CTA0", "tid": "warp 0 (line 3)"}
+    more = {"cat": "k", "place": warp, "args": {"Frequency (MHz)": 1980.0}}
+    trace = loaded({"traceEvents": [event("load", 0.5, 0.25, ["k"], **more)]})
+    assert trace.events[["start_cycles", "duration_cycles"]].iloc[0].tolist() == [990, 495]
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
+def test_saved_trace_is_the_same_and_a_chrome_trace(path: Path, tmp_path: Path) -> None:
+    trace = protonlab.load(path, info=ProfileInfo(name="t", gpu="NVIDIA H200", notes=("a",)))
+    assert isinstance(trace, Trace)
+    trace.save(tmp_path / "t.json")
+    again = protonlab.load(tmp_path / "t.json")
+    assert isinstance(again, Trace)
+    assert same(trace, again)
+    document = json.loads((tmp_path / "t.json").read_text())
+    assert {each["ph"] for each in document["traceEvents"]} <= {"M", "X", "s", "f"}
+    assert all({"ts", "name"} <= each.keys() for each in document["traceEvents"]
+               if each["ph"] != "M")  # fmt: skip
+
+
+def test_failed_save_leaves_the_older_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text("older")
+    trace = loaded(by_hand())
+    broken = trace.events.assign(path=[object()] * 6)
+    with pytest.raises(TypeError):
+        Trace(broken, trace.lanes, trace.columns).save(path)
+    assert path.read_text() == "older"
+    assert [file.name for file in tmp_path.iterdir()] == ["t.json"]
+
+
+def test_trace_without_events() -> None:
+    trace = loaded({"traceEvents": []})
+    assert repr(trace) == "<Trace: no event>"
+    assert trace.kernels.empty
+    assert trace.to_dataframe().empty
+
+
+def test_joined_by_base_time() -> None:
+    first, second = loaded(by_hand()), loaded(
+        by_hand() | {"baseTimeNanoseconds": 1795965398339817054 + 1_000_000}
+    )  # fmt: skip
+    joined = Trace.joined([first, second], ProfileInfo(name="both"))
+    assert joined.lanes == first.lanes
+    assert joined.kernels["count"].tolist() == [4]
+    starts = joined.events.loc[joined.events["kind"] == "kernel", "start_ns"]
+    assert starts.tolist() == [10_001, 20_002, 1_010_001, 1_020_002]
+    assert Trace.joined([], ProfileInfo(name="none")).events.empty
+
+
+def changed(**fields: Any) -> bytes:
+    document = by_hand()
+    document["traceEvents"][5] |= fields
+    return json.dumps(document).encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (changed(ts=None), r"event 5 \('matmul'\) has no ts or dur; expected microseconds"),
+        (changed(dur=-1.0), "has dur -1.0; expected 0 or more"),
+        (changed(ts="soon"), r"Expected `float \| null`, got `str`.*traceEvents\[5\]"),
+        (changed(args={"call_stack": [1]}), "has a call_stack that is no list of names"),
+        (changed(args={"Frequency (MHz)": "x"}), "Frequency .MHz. 'x'; expected a number"),
+        (changed(ph=3), "expected a chrome trace that Proton wrote"),
+        (b'{"traceEvents": 3}', "expected a chrome trace that Proton wrote"),
+        (json.dumps(by_hand()).encode()[:-30], "not whole JSON"),
+        (b'{"traceEvents": [], "protonlab": {"version": 99}}', "trace version 99; this one reads"),
+        (b'{"traceEvents": [], "protonlab": {"info": 3}}', "expected a chrome trace"),
+        (b'{"traceEvents": ' + b"[" * 100_000, "traceEvents"),
+        (gzip.compress(b"hello"), "unknown contents, starting with b'hello'"),
+        (gzip.compress(json.dumps(by_hand()).encode())[:-20], "not whole gzip"),
+        (b"\x1f\x8bnothing of the kind", "not whole gzip"),
+    ],
+)
+def test_bad_file_is_refused_with_place_and_reason(
+    data: bytes, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "some.chrome_trace"
+    path.write_bytes(data)
+    with pytest.raises(ProfileFormatError, match=message) as caught:
+        protonlab.load(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_bounds() -> None:
+    with pytest.raises(ProfileFormatError, match="more than max_frames=9 events; pass a larger"):
+        protonlab.load(json.dumps(by_hand()).encode(), max_frames=9)
+    bomb = gzip.compress(b" " * 10_000_000)
+    with pytest.raises(ProfileFormatError, match="more than max_bytes=1000000 when unzipped"):
+        protonlab.load(bomb, max_bytes=1_000_000)
+
+
+def test_gzipped_tree() -> None:
+    tree = (PROFILES / "tree_scopes_3.9.0.hatchet").read_bytes()
+    profile = protonlab.load(gzip.compress(tree))
+    assert isinstance(profile, protonlab.Profile)
+    assert profile.frames.equals(protonlab.load(tree).frames)  # type: ignore[union-attr]
