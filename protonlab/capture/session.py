@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, Self
 from protonlab.capture import _proton, _reading
 from protonlab.capture._hook_option import check_hook
 from protonlab.capture._recording import Part, Recording
+from protonlab.capture._rounds import Rounds
 from protonlab.capture.clocks import Clocks
 from protonlab.capture.options import option
 from protonlab.capture.proton_words import CheckedWords, ProtonWords
@@ -89,8 +90,7 @@ class Session:
         self._clocks = Clocks()
         self._when = ""
         self._ended = False
-        self._completed: list[int] = []  # repeats
-        self._warmup = 0
+        self._rounds = Rounds(self)
         self._result: Profile | Trace | None = None
         self._problem: str | None = None
 
@@ -254,29 +254,22 @@ class Session:
         """
         number, warmup = option("repeat").check(number), option("warmup").check(warmup)
         self.words.check_repeats(number, warmup)
-        return self._repeats(number, warmup)
+        return self._rounds.run(number, warmup)
 
-    def _repeats(self, number: int, warmup: int) -> Iterator[int]:
-        self._warmup += warmup
-        for left in range(-warmup, 0):
-            with self.paused():
-                yield left
-        for index in range(number):
-            repeat = len(self._completed)
-            self._begin_part(repeat)
-            yield index
-            if self._recording is not None:
-                self._completed.append(repeat)
-                self._clocks.read()
-        self._begin_part(None)
-
-    def _begin_part(self, repeat: int | None) -> None:
+    def begin_part(self, repeat: int | None) -> None:
+        """File what is launched from here on under a repeat; `repeats` does that for you."""
         if self._recording is None:
             return
         try:
             self._recording.begin_part(repeat)
         except CaptureError:
             self.stop()  # which says why
+
+    def end_repeat(self) -> bool:
+        """Read the clocks at the end of a repeat; whether the session is still recording."""
+        if self._recording is not None:
+            self._clocks.read()
+        return self._recording is not None
 
     def _read(self, parts: list[Part]) -> Profile | Trace:
         assert self._seen is not None
@@ -286,8 +279,8 @@ class Session:
             words=self.words,
             seen=self._seen,
             when=self._when,
-            completed=self._completed,
-            warmup=self._warmup,
+            completed=self._rounds.completed,
+            warmup=self._rounds.warmup,
             clocks=self._clocks,
         )
         if self.words.data == "trace":
