@@ -115,6 +115,7 @@ class _Reader:
         self.lane_of: dict[_Key, int] = {
             (lane.process, lane.thread): index for index, lane in enumerate(self.lanes)
         }
+        self.paths: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {}
         self.metrics: dict[tuple[str, bool], tuple[list[int], list[Any]]] = {}
 
     def trace(self, info: ProfileInfo | None) -> Trace:
@@ -165,7 +166,6 @@ class _Reader:
 
     def _rows(self) -> Any:
         """Yield rows of the table; the end of an arrow completes the row of its start."""
-        paths: dict[tuple[str, ...], tuple[str, ...]] = {}
         arrows: dict[int, list[Any]] = {}
         rows: list[list[Any]] = []
         for number, event in enumerate(self.document.traceEvents):
@@ -183,9 +183,9 @@ class _Reader:
                 duration = self._time(event.dur, event, number)
                 if duration < 0:
                     raise self._wrong(number, event, f"dur {event.dur}; expected 0 or more")
-                path = self._path(event, number)
-                path = paths.setdefault(path, path)
-                kind = _kind(event, path)
+                path, overhead = self._path(event, number)
+                known = "scope" if FREQUENCY in event.args else _KINDS.get(event.cat, "other")
+                kind = overhead or known
                 name = path[-1] if event.cat == "metric" and path else event.name
                 self._note_metrics(len(rows), event)
                 rows.append([name, kind, lane, start, duration, path, None, None])
@@ -199,11 +199,18 @@ class _Reader:
             raise self._wrong(number, event, f"{FREQUENCY} {rate!r}; expected a number")
         return round(value * rate)
 
-    def _path(self, event: Event, number: int) -> tuple[str, ...]:
-        path = event.args.get("call_stack", [])
-        if not isinstance(path, list) or not all(isinstance(name, str) for name in path):
-            raise self._wrong(number, event, "a call_stack that is no list of names")
-        return tuple(path)
+    def _path(self, event: Event, number: int) -> tuple[tuple[str, ...], str]:
+        """Path of an event, and the kind of what profiling itself launched; each path once."""
+        names = event.args.get("call_stack", [])
+        try:
+            found = self.paths.get(tuple(names))
+        except TypeError:
+            found = None
+        if found is None or not isinstance(names, list):
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise self._wrong(number, event, "a call_stack that is no list of names")
+            found = self.paths[tuple(names)] = (tuple(names), _overhead(names))
+        return found
 
     def _wrong(self, number: int, event: Event, what: str) -> ProfileFormatError:
         return ProfileFormatError(f"{self.source}: event {number} ({event.name!r}) has {what}")
@@ -237,12 +244,10 @@ class _Reader:
         return tuple(columns)
 
 
-def _kind(event: Event, path: tuple[str, ...]) -> str:
+def _overhead(path: list[str]) -> str:
     if METRIC_FRAME in path:
         return "metric"
-    if any(name.partition(":")[0] == METADATA_SCOPE for name in path):
-        return "metadata"
-    return "scope" if FREQUENCY in event.args else _KINDS.get(event.cat, "other")
+    return "metadata" if any(name.partition(":")[0] == METADATA_SCOPE for name in path) else ""
 
 
 def _number(value: Any) -> Any:
