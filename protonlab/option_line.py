@@ -270,8 +270,8 @@ Profile the GPU kernels of a cell, or of one statement, and show what ran.
   %proton [OPTION=VALUE ...] STATEMENT   one statement; -- ends the options
   p = %proton [OPTION=VALUE ...] STATEMENT
 
-The cell runs as if the line were not there; its profile is left in NAME and in _proton. An
-assigned %proton returns its profile and shows nothing. Each option may also be written --OPTION
+The cell runs as if the line were not there; its profile (or trace) is left in NAME and in _proton.
+An assigned %proton returns it and shows nothing. Each option may also be written --OPTION
 VALUE; quotes hold a value with spaces together, everything else is taken as it stands.
 
 {options}"""
