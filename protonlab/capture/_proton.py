@@ -75,6 +75,12 @@ class Proton:
             and torch.cuda.is_current_stream_capturing()
         )
 
+    def prepare_captures(self) -> None:
+        """Load the helper kernels, so that the session's first launch may be captured."""
+        torch = sys.modules.get("torch")
+        if self.helpers_missing and torch is not None and torch.cuda.is_initialized():
+            self.load_helpers(self.metadata_state(""))
+
     def load_helpers(self, state: str) -> None:
         """Load the helper kernels before a graph capture needs them: inside one it is too late."""
         self.helpers_missing = False

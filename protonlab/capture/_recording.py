@@ -103,6 +103,7 @@ class Recording:
         self._proton.live[self.id] = f"session {self._name!r} ({mode})"
         try:
             self._proton.hook_manager.register(self._hook, self.id)
+            self._proton.prepare_captures()
         except BaseException:
             self.finish()
             raise

@@ -94,6 +94,7 @@ def _read(
     device_type, device_id = _devices_of(raw, len(names), info, source)
     end = subtree_ends(parent, depth)
     nowhere = np.full(len(names), -1, dtype=np.int8)
+    columns, metrics_of = _metric_columns(raw, len(names))
     frames = pd.DataFrame(
         {
             "parent_id": parent,
@@ -105,10 +106,12 @@ def _read(
             "hook": categorical(nowhere, HOOK_STATES),
             "device_type": device_type,
             "device_id": device_id,
+            **metrics_of,  # all at once: pandas takes a column alone in time that grows with them
         },
         index=pd.RangeIndex(len(names), name="frame_id"),
+        copy=False,
     )
-    columns = _metric_columns(frames, raw, len(names))
+    del metrics_of
     _check_times(frames, source)
     _restore(frames, extra, source)
     repeats = _repeats_of(extra.get("repeats"), frames, columns, source)
@@ -119,9 +122,9 @@ def _read(
 
 
 def _metric_columns(
-    frames: pd.DataFrame, raw: Mapping[str, tuple[IntArray, list[Any]]], n: int
-) -> tuple[MetricColumn, ...]:
-    """Add a column for each metric; ``count`` and ``time_ns`` come first and are always there."""
+    raw: Mapping[str, tuple[IntArray, list[Any]]], n: int
+) -> tuple[tuple[MetricColumn, ...], dict[str, Any]]:
+    """Make a column of each metric; ``count`` and ``time_ns`` come first and are always there."""
     first = ("count", "time (ns)")
     columns: list[MetricColumn] = []
     added: dict[str, Any] = {}
@@ -131,9 +134,7 @@ def _metric_columns(
         data, additive = column_of(rows, values, n)
         added[column.column] = data
         columns.append(replace(column, additive=column.additive and additive))
-    for name, data in added.items():
-        frames[name] = data
-    return tuple(columns)
+    return tuple(columns), added
 
 
 def _devices_of(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
-from protonlab.model.frames import HOOK_STATES, MetricColumn
+from protonlab.model.frames import HOOK_STATES, BoolArray, MetricColumn
 
 # What makes two frames the same kernel.
 KERNEL_TEXT = ("name", "label", "kernel", "hook")
@@ -66,18 +67,30 @@ def hooked(
         kernel=pd.Categorical(column.map(compiled).where(is_kernel)),
         hook=pd.Categorical(hook, categories=list(HOOK_STATES)),
     )
-    rejected = (hook == "filtered").to_numpy()
+    codes, kernels = frames["name"].cat.codes.to_numpy(), is_kernel.to_numpy()
     for metric in columns:
         if metric.column in _MEASURED:
             continue
-        foreign = rejected
-        if recorded is not None:  # kept kernels whose metric another session's hook recorded
-            mine = [
-                name
-                for name, kernel in compiled.items()
-                if kernel is not None and metric.raw in recorded.get(kernel, ())
-            ]
-            foreign = rejected | ((hook == "kept") & ~column.isin(mine)).to_numpy()
-        if foreign.any():
+        foreign = kernels & _foreign(metric.raw, names, compiled, state, recorded)[codes]
+        if (foreign & frames[metric.column].notna().to_numpy()).any():
             result[metric.column] = result[metric.column].mask(foreign)
     return result
+
+
+def _foreign(
+    metric: str,
+    names: Iterable[str],
+    compiled: Mapping[str, str | None],
+    state: Mapping[str, str],
+    recorded: Mapping[str, Collection[str]] | None,
+) -> BoolArray:
+    """Whether another session's hook recorded the metric, for each frame name."""
+
+    def mine(name: str) -> bool:
+        kernel = compiled[name]
+        return recorded is None or kernel is None or metric in recorded.get(kernel, ())
+
+    return np.array(
+        [state[name] == "filtered" or (state[name] == "kept" and not mine(name)) for name in names],
+        dtype=np.bool_,
+    )

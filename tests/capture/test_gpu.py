@@ -99,48 +99,6 @@ def test_tensors_on_the_gpu() -> None:
     assert rows.loc[rows["name"] == "told_kernel", "v"].iloc[0] == (1.0, 3.0)
 
 
-@pytest.mark.skipif(TENSORS, reason="Triton from 3.7 on records tensors on the GPU")
-def test_tensors_on_the_gpu_are_named_once_where_they_cannot_be_recorded() -> None:
-    one = torch.tensor(3, device="cuda")
-    with pytest.warns(UserWarning, match="a tensor on the GPU") as caught, Session() as session:
-        told({"n": one, "m": 2}, {"n": one, "m": 2})
-    assert len(caught) == 1
-    assert kernel(session, "told_kernel")["m"] == 4
-
-
-def test_excluded_kernel_does_not_break_graph_capture() -> None:
-    x = torch.zeros(BLOCK, device="cuda")
-    flag = torch.ones((), device="cuda")
-    told(launches=1)
-    with Session(exclude="told") as session:
-        graph = torch.cuda.CUDAGraph()
-        from sample_kernels import answers
-
-        answers.queue[:] = [lambda: {"n": flag.item()}]  # would synchronise
-        with torch.cuda.graph(graph):
-            told_kernel[(1,)](x, BLOCK)
-        for _ in range(3):
-            graph.replay()
-    assert x[0] == 3
-    assert session.problem is None
-
-
-def test_scalars_under_graph_capture() -> None:
-    x = torch.zeros(BLOCK, device="cuda")
-    told(launches=1)
-    from sample_kernels import answers
-
-    with Session() as session:
-        graph = torch.cuda.CUDAGraph()
-        answers.queue[:] = [{"n": 5}]
-        with torch.cuda.graph(graph):
-            told_kernel[(1,)](x, BLOCK)
-        for _ in range(3):
-            graph.replay()
-    assert x[0] == 3
-    assert session.problem is None
-
-
 def test_launch_that_fails_does_not_swallow_the_next_one() -> None:
     x = torch.zeros(BLOCK, device="cuda")
     add()

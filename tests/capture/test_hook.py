@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -75,10 +78,78 @@ def test_configure_takes_effect_at_the_next_launch() -> None:
     assert session.profile.info.launches == {"told_kernel": (3, 2)}
 
 
-@pytest.mark.parametrize("pattern", [b"add", 3])
+@pytest.mark.parametrize("pattern", [b"add", 3, re.compile("add"), re.compile(b"add")])
 def test_pattern_of_the_wrong_type(pattern: Any) -> None:
-    with pytest.raises(ProtonLabError, match="give the regular expression as a string"):
-        LaunchHook(include=pattern)
+    hook = LaunchHook(include="told")
+    for make in (LaunchHook, hook.configure):
+        with pytest.raises(ProtonLabError, match="give the regular expression as a string"):
+            make(include=pattern)
+    assert hook.include == "told"
+
+
+def test_filter_changes_while_another_thread_launches() -> None:
+    hook = LaunchHook()
+    done = threading.Event()
+
+    def turn() -> None:
+        while not done.is_set():
+            hook.configure(include="add")
+            hook.configure(exclude="add")
+
+    with Session(hook=hook) as session:
+        thread = threading.Thread(target=turn)
+        thread.start()
+        for _ in range(30):
+            add()
+        done.set()
+        thread.join()
+    ((seen, kept),) = session.profile.info.launches.values()
+    assert seen == 30
+    frames = session.profile.frames
+    tokens = frames["n_tokens"].sum() if "n_tokens" in frames else 0
+    assert tokens == 8 * kept
+
+
+def test_launches_from_generators_and_tasks() -> None:
+    def launches() -> Iterator[None]:
+        for _ in range(3):
+            add()
+            yield
+
+    async def task() -> None:
+        for _ in range(3):
+            told_kernel[(1,)](torch.zeros(BLOCK, device=device()), BLOCK)
+            await asyncio.sleep(0)
+
+    async def both() -> None:
+        await asyncio.gather(task(), task())
+
+    with Session() as session:
+        for _ in zip(launches(), launches(), strict=True):
+            pass
+        answers.queue[:] = [{"n": 1}] * 6
+        asyncio.run(both())
+    assert metrics(session, "add_kernel [n=128]")["n_tokens"] == 8 * 6
+    assert metrics(session)["n"] == 6
+
+
+def test_the_filter_is_asked_once_a_kernel() -> None:
+    hook = LaunchHook(exclude="told")
+    asked: list[str] = []
+    matches = hook._filter.matches
+
+    class Asked:
+        include, exclude = None, "told"
+
+        def matches(self, name: str) -> bool:
+            asked.append(name)
+            return matches(name)
+
+    hook._filter = Asked()  # type: ignore[assignment]
+    with Session(hook=hook):
+        told(launches=5)
+        add()
+    assert asked == ["told_kernel", "add_kernel"]
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,42 @@ def test_what_cannot_be_recorded_is_named_once(value: Any, reason: str) -> None:
     assert session.profile.info.notes == (message,)
 
 
+def test_ten_thousand_names() -> None:
+    answer = {f"metric {index}": index for index in range(10_000)}
+    found = metrics(record(answer, answer))
+    assert found == {name: 2 * value for name, value in answer.items()}
+
+
+@pytest.mark.skipif(not VECTORS, reason="Triton before 3.7 records no vectors")
+def test_vector_of_a_million_values() -> None:
+    values = np.arange(1_000_000)
+    found = metrics(record({"v": values, "n": 1}))
+    assert found["n"] == 1
+    assert found["v"] == tuple(values.tolist())
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**63])
+def test_a_bad_value_after_good_ones_is_missing_alone(value: float) -> None:
+    good = 1 if isinstance(value, int) else 1.0
+    with pytest.warns(UserWarning, match="has no metric 'n'"):
+        session = record(*[{"n": n, "m": 1} for n in (good, good, value, good)])
+    assert metrics(session) == {"n": 3, "m": 4}
+
+
+def test_a_key_that_comes_later_or_goes() -> None:
+    session = record({"n": 1, "m": None}, {"n": 1, "m": 2}, {"n": 1, "k": 3}, {"n": 1})
+    assert metrics(session) == {"n": 4, "m": 2, "k": 3}
+    session = record({"n": 1, "a": 1}, {"n": 1, "m": 2}, record=["n", "m"])
+    assert metrics(session) == {"n": 2, "m": 2}
+
+
+def test_integers_for_flops_and_floats_for_bytes_keep_their_types() -> None:
+    found = metrics(record(*[{"flops16": 2**40, "bytes": 8.0, "share": 1.5}] * 3))
+    assert found == {"flops16": 3.0 * 2**40, "bytes": 24, "share": 4.5}
+    assert isinstance(found["flops16"], float)
+    assert isinstance(found["bytes"], int)
+
+
 def test_largest_integers() -> None:
     assert metrics(record({"big": 2**63 - 1, "low": -(2**63)})) == {
         "big": 2**63 - 1,
