@@ -6,7 +6,7 @@ import os
 import zlib
 from pathlib import Path
 
-from protonlab.errors import ProfileFormatError
+from protonlab.errors import ProfileFormatError, ProtonLabError
 from protonlab.formats.chrome_trace import read_chrome_trace
 from protonlab.formats.hatchet import read_hatchet
 from protonlab.model import Profile, ProfileInfo, Trace
@@ -60,7 +60,7 @@ def load(
     elif isinstance(source, (str, os.PathLike)):
         data, name = Path(source).read_bytes(), os.fspath(source)
     else:
-        raise TypeError(f"load() takes a path or bytes, not {type(source).__name__}")
+        raise ProtonLabError(f"load() takes a path or bytes, not {type(source).__name__}")
     if data[:2] == b"\x1f\x8b":
         data = _unzipped(data, name, max_bytes)
     start = data[:4096].lstrip()

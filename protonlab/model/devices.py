@@ -60,7 +60,7 @@ class Device:
                 return _A100_FLOPS8 * scale
             if self.arch == "89":
                 return _L40_FLOPS8 * scale
-            if self.num_sms is None or self.clock_rate_khz is None:
+            if not self.num_sms or not self.clock_rate_khz:
                 return None
             if self.arch == "90":
                 speed = self.num_sms / _H100_PCIE_SMS * self.clock_rate_khz / _H100_PCIE_CLOCK_KHZ
@@ -69,7 +69,7 @@ class Device:
                 return self.num_sms * _B200_FLOPS8_PER_SM_CYCLE * self.clock_rate_khz * 1e3 * scale
             return None
         per_cycle = _AMD_FLOPS8_PER_CU_CYCLE.get(self.arch or "")
-        if per_cycle is None or self.num_sms is None or self.clock_rate_khz is None:
+        if per_cycle is None or not self.num_sms or not self.clock_rate_khz:
             return None
         return per_cycle * self.num_sms * self.clock_rate_khz * 1e3 * scale
 
@@ -77,7 +77,7 @@ class Device:
     def peak_bandwidth(self) -> float | None:
         """Peak memory bandwidth in bytes/s, or None when it is not known."""
         if self.device_type == "CUDA":
-            if self.bus_width is None or self.memory_clock_rate_khz is None:
+            if not self.bus_width or not self.memory_clock_rate_khz:
                 return None
             return 2 * self.bus_width / 8 * self.memory_clock_rate_khz * 1e3
         return _AMD_BANDWIDTH.get(self.arch or "")
@@ -95,8 +95,13 @@ class Device:
     def __str__(self) -> str:
         if self.device_type == "CPU":
             return "interpreter, CPU"
-        arch = f"sm_{self.arch}" if self.device_type == "CUDA" else self.arch
-        return f"{self.device_type} {self.device_id} ({arch}, {self.num_sms} SMs)"
+        known = []
+        if self.arch:
+            known.append(f"sm_{self.arch}" if self.device_type == "CUDA" else self.arch)
+        if self.num_sms:
+            known.append(f"{self.num_sms} SMs")
+        about = f" ({', '.join(known)})" if known else ""
+        return f"{self.device_type} {self.device_id}{about}"
 
 
 def ideal_times(frames: pd.DataFrame, devices: Iterable[Device]) -> pd.DataFrame:

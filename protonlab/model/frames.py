@@ -35,6 +35,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from protonlab.model.devices import IDEAL_BYTES, IDEAL_FLOPS
+
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -55,6 +57,10 @@ FRAME_COLUMNS = (
     "device_type",
     "device_id",
 )
+
+# Names that a metric of the user's may not take: the table's own, those of a table of kernels, and
+# the stems of Proton's measured times.
+_TAKEN = (*FRAME_COLUMNS, "frame_id", "devices", IDEAL_FLOPS, IDEAL_BYTES, "time", "cpu_time")
 
 METADATA_SCOPE = "__proton_launch_metadata"
 TUNING_SCOPE = "__protonlab_tuning"
@@ -101,7 +107,7 @@ class MetricColumn:
         match = _RAW_METRIC.fullmatch(raw)
         stem, unit, kind = match.groups() if match and match["stem"] else (raw, None, None)
         column = f"{stem}_{unit}" if unit else stem
-        used = {*FRAME_COLUMNS, "frame_id", *taken}
+        used = {*_TAKEN, *taken}
         while column in used:  # a user's metric called "depth" becomes "depth_metric"
             column += "_metric"
         return cls(column, raw, unit or "", kind in (None, "inc"))

@@ -29,9 +29,10 @@ def kernel_sums(frames: pd.DataFrame, sums: Sequence[str]) -> pd.DataFrame:
     table = frames.loc[frames["kind"] == "kernel"]
     table = table.astype({name: object for name in (*KERNEL_TEXT, "device_type")})
     device = table.groupby(["device_type", "device_id"], dropna=False).ngroup()
-    groups = table.assign(device=device).groupby(list(KERNEL_TEXT), sort=False, dropna=False)
-    result = groups[list(sums)].sum(min_count=1)
-    result.insert(0, "devices", groups["device"].nunique())
+    same_kernel = [table[name] for name in KERNEL_TEXT]
+    result = table[list(sums)].groupby(same_kernel, sort=False, dropna=False).sum(min_count=1)
+    devices = device.groupby(same_kernel, sort=False, dropna=False).nunique()
+    result.insert(0, "devices", devices)
     return (
         result.reset_index()
         .sort_values("time_ns", ascending=False, kind="stable")

@@ -134,29 +134,35 @@ class Metric:
 
 
 class _Grammar:
-    """The grammar, against one profile's columns."""
+    """The grammar, against one profile's columns; case matters only between the user's metrics."""
 
     def __init__(self, columns: Sequence[MetricColumn]) -> None:
-        self.exact = {column.column.lower(): column for column in columns}
-        self.stems = {column.stem.lower(): column for column in columns} | self.exact
-        self.time = self.exact.get("time_ns")
+        stems = {column.stem: column for column in columns}
+        names = {column.column: column for column in columns}
+        lowered = {name.lower(): column for name, column in (stems | names).items()}
+        self._columns = lowered | stems | names  # what is written exactly so wins
+        self.names = names
+        self.time = names.get("time_ns")
+
+    def column(self, name: str) -> MetricColumn | None:
+        """Find a column by its name or stem, as it is written or else in lower case."""
+        return self._columns.get(name) or self._columns.get(name.lower())
 
     def parse(self, name: str) -> Metric | None:
-        wanted = name.strip().lower()
-        if wanted in self.exact or "/" not in wanted:
+        wanted = name.strip()
+        if self.column(wanted) or "/" not in wanted:
             return self._plain(name, wanted)
         left, right = wanted.rsplit("/", 1)
-        if right in ("%", "%parent"):
-            column = self.stems.get(left)
+        unit = right.lower()
+        if unit in ("%", "%parent"):
+            column = self.column(left)
             if column is None or not column.additive:
                 return None
-            form: Form = "share" if right == "%" else "share_of_parent"
+            form: Form = "share" if unit == "%" else "share_of_parent"
             return Metric(name, "%", form, (column.column,), measured=_measured(column))
-        if right in _SECONDS:
-            return self._time(name, left, right) or (
-                self._rate(name, left) if right == "s" else None
-            )
-        above, below = self.stems.get(left), self.stems.get(right)
+        if unit in _SECONDS:
+            return self._time(name, left, unit) or (self._rate(name, left) if unit == "s" else None)
+        above, below = self.column(left), self.column(right)
         if above is None or below is None or not (above.additive and below.additive):
             return None
         return Metric(
@@ -169,7 +175,7 @@ class _Grammar:
         )
 
     def _plain(self, name: str, wanted: str) -> Metric | None:
-        column = self.stems.get(wanted)
+        column = self.column(wanted)
         if column is not None:
             return Metric(
                 name,
@@ -180,16 +186,16 @@ class _Grammar:
                 additive=column.additive,
                 measured=_measured(column),
             )
-        if wanted in ("util", "util_bound") and self.time is not None:
-            form: Form = "util" if wanted == "util" else "util_bound"
+        if wanted.lower() in ("util", "util_bound") and self.time is not None:
+            form: Form = "util" if wanted.lower() == "util" else "util_bound"
             sources = (self.time.column, IDEAL_FLOPS, IDEAL_BYTES)
             return Metric(name, "%", form, sources, scale=100.0)
         return None
 
     def _time(self, name: str, left: str, unit: str) -> Metric | None:
         """``time/us``, ``avg_time/us`` and the same for ``cpu_time``."""
-        stem = left.removeprefix("avg_")
-        column = self.stems.get(stem)
+        stem = re.sub("^avg_", "", left, flags=re.IGNORECASE)
+        column = self.column(stem)
         if column is None or column.unit not in _SECONDS:
             return None
         factor = _SECONDS[column.unit] / _SECONDS[unit]
@@ -197,7 +203,7 @@ class _Grammar:
             return Metric(
                 name, "s", "value", (column.column,), _SECONDS[unit], factor, column.additive, True
             )
-        if "count" not in self.exact:
+        if "count" not in self.names:
             return None
         return Metric(
             name, "s", "ratio", (column.column, "count"), _SECONDS[unit], factor, measured=True
@@ -207,13 +213,13 @@ class _Grammar:
         """``n_tokens/s``, ``gbyte/s``, ``tflop16/s``: a column by inclusive time."""
         if self.time is None:
             return None
-        column, prefix = self.stems.get(left), ""
+        column, prefix = self.column(left), ""
         if column is None:
-            match = _RATE.fullmatch(left)
+            match = _RATE.fullmatch(left.lower())
             if match is None:
                 return None
             prefix, stem = match.groups()
-            column = self.exact.get("bytes" if stem == "byte" else stem.replace("flop", "flops"))
+            column = self.names.get("bytes" if stem == "byte" else stem.replace("flop", "flops"))
         if column is None or not column.additive:
             return None
         factor = 1.0 / (_SECONDS[self.time.unit] * _PREFIXES[prefix])

@@ -80,8 +80,8 @@ class Profile:
             Names in the metric grammar (`protonlab.model.metrics`); by default those that suit
             the profile.
         inclusive
-            Sum each frame with everything below it; a rate is then a ratio of inclusive sums.
-            False: what each frame recorded itself.
+            Sum each frame with everything below it; a rate is then a ratio of inclusive sums, and
+            the time of kernels without the metric counts. False: what each frame recorded itself.
         by
             ``"frame"``: the tree, index ``frame_id``. ``"kernel"``: the rows of `kernels`.
         overhead

@@ -33,7 +33,8 @@ def matching_subtrees(frames: pd.DataFrame, end: IntArray, pattern: str) -> Bool
         If `pattern` is no regular expression or no frame matches it.
     """
     regex = compile_pattern(pattern, "pattern")
-    assert regex is not None
+    if regex is None:
+        raise ProtonLabError("pattern=None; give a regular expression, for example 'layer_0'")
     names = {*frames["name"].cat.categories, *frames["label"].cat.categories}
     hits = {name for name in names if regex.match(name)}
     matched: BoolArray = np.asarray(frames["name"].isin(hits) | frames["label"].isin(hits))

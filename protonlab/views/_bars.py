@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pandas as pd
 
+from protonlab.errors import ProtonLabError
 from protonlab.model import Metric, Profile
+from protonlab.model.frames import FloatArray
+from protonlab.model.units import counted
 from protonlab.views import theme
 from protonlab.views.boxes import box_traces, needs_legend
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.hover import caption, hover_text, metric_lines, share
 from protonlab.views.layout import empty_layout, layout_of, title_of
-from protonlab.views.names import cleaned, counted, escaped, told_apart
+from protonlab.views.names import cleaned, escaped, told_apart
 from protonlab.views.selection import select
 
 _LONGEST_LABEL = 44
@@ -48,13 +51,14 @@ def bars(
     >>> protonlab.bars(profile, metric="gbyte/s", top=10)  # doctest: +SKIP
     """
     if top < 1:
-        raise ValueError(f"top={top}; give at least 1")
+        raise ProtonLabError(f"top={top}; give at least 1")
     wanted = profile.metric(metric)
     title = title_of(profile.info.name, f"kernels by {caption(wanted)}", profile.where)
     selection = select(profile, everything=everything)
     values = profile.to_dataframe([metric], by="kernel")[metric]
-    kernels = selection.kernels.assign(value=values.loc[selection.kernels.index])
-    known = kernels[kernels["value"].notna()].sort_values("value", ascending=False, kind="stable")
+    kernels = selection.kernels
+    values = values.loc[kernels.index].dropna().sort_values(ascending=False, kind="stable")
+    known = kernels.loc[values.index]
     if not len(known):
         why = (
             f"No kernel recorded {caption(wanted)}." if len(kernels) else "No kernel was recorded."
@@ -65,24 +69,30 @@ def bars(
         notes.append(f"{counted(len(kernels) - len(known), 'kernel')} without {caption(wanted)}.")
     if len(known) > top:
         notes.append(f"{counted(len(known) - top, 'more kernel')}: top={top}.")
-    return _figure(profile, wanted, known.head(top), title, " ".join(notes))
+    drawn = values.head(top).to_numpy()
+    return _figure(profile, wanted, known.head(top), drawn, title, " ".join(notes))
 
 
 def _figure(
-    profile: Profile, metric: Metric, kernels: pd.DataFrame, title: str, note: str
+    profile: Profile,
+    metric: Metric,
+    kernels: pd.DataFrame,
+    values: FloatArray,
+    title: str,
+    note: str,
 ) -> BarsFigure:
     labels = told_apart([cleaned(str(label)) for label in kernels["label"]], _LONGEST_LABEL)
-    values = [metric.format(value) for value in kernels["value"]]
+    texts = [metric.format(value) for value in values]
     table = pd.DataFrame(
         {
             "role": [theme.role_of_kernel(hook) for hook in kernels["hook"]],
             "start": 0.0,
-            "width": kernels["value"].to_numpy(),
+            "width": values,
             "row": range(len(kernels)),
             "label": labels,
-            "aside": values,
-            "text": [escaped(value) for value in values],
-            "hover": _hover(profile, metric, kernels),
+            "aside": texts,
+            "text": [escaped(text) for text in texts],
+            "hover": _hover(profile, metric, kernels, texts),
             "edge": 0,
         }
     )
@@ -116,15 +126,15 @@ def _figure(
     return figure
 
 
-def _hover(profile: Profile, metric: Metric, kernels: pd.DataFrame) -> list[str]:
+def _hover(profile: Profile, metric: Metric, kernels: pd.DataFrame, values: list[str]) -> list[str]:
     numbers = metric_lines(profile, kernels)
     whole = float(profile.kernels["time_ns"].sum()) if "time_ns" in kernels else float("nan")
     texts = []
-    for row, lines in zip(kernels.to_dict("records"), numbers, strict=True):
+    for row, lines, value in zip(kernels.to_dict("records"), numbers, values, strict=True):
         part = f"{share(row['time_ns'], whole)} of kernel time" if "time_ns" in kernels else ""
         where = "" if row["devices"] == 1 else f"on {row['devices']} devices"
         hook = "" if pd.isna(row["hook"]) else theme.HOOK_WORDS[row["hook"]]
-        shown = f"{escaped(metric.name)}: <b>{escaped(metric.format(row['value']))}</b>"
+        shown = f"{escaped(metric.name)}: <b>{escaped(value)}</b>"
         own = "" if metric.form in ("value", "ratio") else shown
         texts.append(hover_text(row["label"], row["name"], own, lines, part, where, hook))
     return texts

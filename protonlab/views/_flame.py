@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from protonlab.errors import MetricError
+from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model import Metric, Profile
 from protonlab.model.frames import OVERHEAD_KINDS, FloatArray, subtree_sums
+from protonlab.model.units import counted
 from protonlab.views import theme
 from protonlab.views.boxes import box_traces, needs_legend
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.fold import Boxes, fold
 from protonlab.views.hover import caption, hover_text, metric_lines, own_lines, share
 from protonlab.views.layout import empty_layout, layout_of, title_of
-from protonlab.views.names import cleaned, counted, escaped, fitted, shortened
+from protonlab.views.names import cleaned, escaped, fitted, shortened
 
 _LONGEST_LABEL = 200
 
@@ -52,7 +53,7 @@ def flame(
     >>> protonlab.flame(profile, metric="bytes")  # doctest: +SKIP
     """
     if max_boxes < 2:
-        raise ValueError(f"max_boxes={max_boxes}; a flame graph needs at least 2")
+        raise ProtonLabError(f"max_boxes={max_boxes}; a flame graph needs at least 2")
     width = _summable(profile, metric)
     values = _values(profile, width, overhead=overhead)
     shown = np.ones(len(values), dtype=bool) if overhead else ~profile.overhead

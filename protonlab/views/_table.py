@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from protonlab.errors import ProtonLabError
 from protonlab.model import Metric, Profile
-from protonlab.model.units import MISSING, plain
-from protonlab.views.names import cleaned, counted, escaped, shortened, told_apart
+from protonlab.model.units import MISSING, counted, plain
+from protonlab.views.names import cleaned, escaped, shortened, told_apart
 from protonlab.views.selection import select
 
 _TEXT_WIDTH = 110
@@ -113,7 +114,7 @@ class KernelTable:
 def table(
     profile: Profile,
     *,
-    metrics: Sequence[str] | None = None,
+    metrics: Sequence[str] | str | None = None,
     top: int = 200,
     everything: bool = False,
 ) -> KernelTable:
@@ -141,9 +142,10 @@ def table(
     >>> protonlab.table(profile, metrics=["time/us", "gbyte/s", "util"])  # doctest: +SKIP
     """
     if top < 1:
-        raise ValueError(f"top={top}; give at least 1")
+        raise ProtonLabError(f"top={top}; give at least 1")
     selection = select(profile, everything=everything)
-    wanted = _names(profile) if metrics is None else list(metrics)
+    asked = [metrics] if isinstance(metrics, str) else metrics
+    wanted = _names(profile) if asked is None else list(asked)
     values = profile.to_dataframe(wanted, by="kernel").loc[selection.kernels.index]
     listed = values.head(top)
     notes = [selection.note] if selection.note else []

@@ -10,6 +10,7 @@ import html
 import os.path
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 
 from protonlab.views.theme import FONT_SIZE
@@ -37,7 +38,11 @@ def shortened(name: str, longest: int) -> str:
 
 
 def told_apart(names: Sequence[str], longest: int) -> list[str]:
-    """Shorten names; where some would read the same, all lose what the long ones begin with."""
+    """Shorten names; where some would read the same, all lose what the long ones begin with.
+
+    Names that are the same to begin with are numbered.
+    """
+    names = _numbered(names)
     short = [shortened(name, longest) for name in names]
     if len(set(short)) == len(set(names)):
         return short
@@ -53,14 +58,18 @@ def told_apart(names: Sequence[str], longest: int) -> list[str]:
     return texts
 
 
+def _numbered(names: Sequence[str]) -> list[str]:
+    often, met = Counter(names), Counter[str]()
+    texts = []
+    for name in names:
+        met[name] += 1
+        texts.append(f"{name} ({met[name]})" if often[name] > 1 else name)
+    return texts
+
+
 def escaped(name: str) -> str:
     """Make a text safe for plotly's texts, HTML and SVG, attributes included."""
     return "".join(_MARKS.get(letter, letter) for letter in cleaned(name))
-
-
-def counted(number: int, noun: str) -> str:
-    """Write a number of things: ``1 kernel``, ``1,200 kernels``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def unmarked(text: str) -> str:

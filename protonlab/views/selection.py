@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from protonlab.model import Profile
+from protonlab.model.units import counted
 from protonlab.views.hover import share
-from protonlab.views.names import counted
 from protonlab.views.theme import HOOK_WORDS
 
 _OUTSIDE = ("filtered", "unseen")
@@ -48,7 +48,8 @@ def select(profile: Profile, *, everything: bool = False) -> Selection:
     if everything:
         return Selection(kernels, f"Outside of the filter: {', '.join(parts)}.")
     return Selection(
-        kernels[~outside], f"Not shown: {', '.join(parts)}. everything=True adds them."
+        kernels[~outside],
+        f"Not shown: {', '.join(parts)}; bars() and table() with everything=True add them.",
     )
 
 

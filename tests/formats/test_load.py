@@ -8,7 +8,7 @@ import pytest
 from builders import H200, SMALL, document, frame, kernel
 
 import protonlab
-from protonlab.errors import ProfileFormatError
+from protonlab.errors import ProfileFormatError, ProtonLabError
 from protonlab.model import ProfileInfo
 
 PROFILES = Path(__file__).parent.parent / "profiles"
@@ -260,7 +260,7 @@ def test_many_metrics_and_text_metrics() -> None:
 
 
 def test_the_wrong_type_and_a_missing_file() -> None:
-    with pytest.raises(TypeError, match="takes a path or bytes, not int"):
+    with pytest.raises(ProtonLabError, match=r"takes a path or bytes, not int"):
         protonlab.load(3)  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError, match="nowhere"):
         protonlab.load("nowhere.hatchet")

@@ -95,6 +95,16 @@ def test_an_unknown_peak_is_missing_with_a_reason() -> None:
     profile = protonlab.load(document(kernel("k", 10, bytes=5), devices=devices))
     assert profile.to_dataframe(["util"])["util"].isna().all()
     assert "arch 77" in str(profile.devices[0].why_no_peak)
+    assert str(profile.devices[0]) == "CUDA 0 (sm_77, 10 SMs)"
+    bare = protonlab.load(document(kernel("k", 10, bytes=5), devices={"CUDA": {"0": {}}}))
+    assert str(bare.devices[0]) == "CUDA 0"
+    zero = {"CUDA": {"0": {"arch": "90", "bus_width": 0, "num_sms": 0, "clock_rate": 0}}}
+    assert (
+        protonlab.load(document(kernel("k", 1, bytes=5), devices=zero))
+        .to_dataframe("util")["util"]
+        .isna()
+        .all()
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,6 +161,25 @@ def test_metrics_named_like_a_column_or_with_units_keep_apart() -> None:
     table = profile.to_dataframe(["depth_metric", "latency_cycles", "tok/s", "µ-tokens"])
     assert table.iloc[1, -4:].tolist() == [7, 5, 9, 2]
     assert [c.raw for c in profile.columns if c.column == "depth_metric"] == ["depth"]
+
+
+def test_metrics_that_differ_in_case_keep_apart() -> None:
+    profile = protonlab.load(document(kernel("k", 10, n_tokens=5, N_TOKENS=7)))
+    table = profile.to_dataframe(["n_tokens", "N_TOKENS", "N_Tokens/S"], by="kernel")
+    assert table.iloc[0, -3:-1].tolist() == [5, 7]
+    only = protonlab.load(document(kernel("k", 10, N_TOKENS=7)))
+    assert only.to_dataframe("n_tokens/s", by="kernel")["n_tokens/s"].tolist() == [
+        pytest.approx(0.7e9)
+    ]
+
+
+@pytest.mark.parametrize("name", ["devices", "device", "time", "cpu_time", "_ideal_flops_ns"])
+def test_a_metric_named_like_one_of_ours_keeps_its_value(name: str) -> None:
+    profile = protonlab.load(document(kernel("k", 10, **{name: 7})))
+    column = next(column for column in profile.columns if column.raw == name).column
+    assert profile.kernels[column].tolist() == [7]
+    assert profile.kernels[["devices", "time_ns"]].values.tolist() == [[1, 10]]
+    assert profile.to_dataframe(["time/ns", column], by="kernel").iloc[0, -2:].tolist() == [10, 7]
 
 
 def test_cpu_time_of_a_scope_is_exclusive() -> None:

@@ -64,6 +64,11 @@ def test_subtree_without_a_match_lists_the_frames(small: Profile) -> None:
         small.subtree("nothing")
 
 
+def test_subtree_needs_a_pattern(small: Profile) -> None:
+    with pytest.raises(ProtonLabError, match="pattern=None; give a regular expression"):
+        small.subtree(None)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("option", ["include", "exclude"])
 def test_an_invalid_regex_shows_where(option: str) -> None:
     with pytest.raises(ProtonLabError) as caught:

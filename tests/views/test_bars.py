@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from small_profiles import EVIL, filtered, frame, hand, kernel, profile
 
-from protonlab.errors import MetricError
+from protonlab.errors import MetricError, ProtonLabError
 from protonlab.views import BarsFigure, bars
 
 
@@ -53,7 +53,8 @@ def test_only_what_the_filter_kept() -> None:
     assert [label for label, *_ in shown(figure)] == ["matmul"]
     assert note(figure) == (
         "Not shown: 1 kernel filtered out (15.0 % of time), "
-        "1 kernel not launched by Triton (10.0 % of time). everything=True adds them."
+        "1 kernel not launched by Triton (10.0 % of time); "
+        "bars() and table() with everything=True add them."
     )
 
 
@@ -89,7 +90,19 @@ def test_height_grows_with_the_bars() -> None:
 def test_two_kernels_with_one_label_keep_two_bars() -> None:
     names = [f"_ZN2at6native13reduce_kernelILi{size}ELi1EEEvv" for size in (512, 256)]
     figure = bars(profile(*(kernel(name, 10 * i) for i, name in enumerate(names, 1))))
-    assert [row[:2] for row in shown(figure)] == [("reduce_kernel", 20), ("reduce_kernel", 10)]
+    assert [row[:2] for row in shown(figure)] == [
+        ("reduce_kernel (1)", 20), ("reduce_kernel (2)", 10),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["value", "devices", "device", "time", "role"])
+def test_a_metric_may_have_any_name(name: str) -> None:
+    drawn = profile(kernel("k", 10, **{name: 5}))
+    (box,) = bars(drawn).data
+    assert (
+        f"{name}{'_metric' if name in ('devices', 'time') else ''}: <b>5.00</b>" in box.hovertext[0]
+    )
+    assert "time: <b>10.0 ns</b>" in box.hovertext[0]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +131,7 @@ def test_negative_values_have_room() -> None:
 def test_unknown_metric_and_top() -> None:
     with pytest.raises(MetricError, match="tyme"):
         bars(hand(), metric="tyme")
-    with pytest.raises(ValueError, match="top=0"):
+    with pytest.raises(ProtonLabError, match="top=0"):
         bars(hand(), top=0)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from small_profiles import EVIL, chain, filtered, frame, hand, kernel, profile, without_values
 
-from protonlab.errors import MetricError
+from protonlab.errors import MetricError, ProtonLabError
 from protonlab.views import FlameFigure, flame
 
 
@@ -145,7 +145,7 @@ def test_folded_box_says_how_many_frames_it_holds() -> None:
 
 
 def test_fewer_than_two_boxes_is_an_error() -> None:
-    with pytest.raises(ValueError, match="max_boxes=1"):
+    with pytest.raises(ProtonLabError, match="max_boxes=1"):
         flame(hand(), max_boxes=1)
 
 

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from small_profiles import EVIL, filtered, frame, hand, kernel, profile
 
-from protonlab.errors import MetricError
+from protonlab.errors import MetricError, ProtonLabError
 from protonlab.views import table
 
 
@@ -75,7 +75,8 @@ def test_kernels_outside_of_the_filter_are_counted() -> None:
     assert made.rows == (("matmul", "4"),)
     assert made.note == (
         "Not shown: 1 kernel filtered out (15.0 % of time), "
-        "1 kernel not launched by Triton (10.0 % of time). everything=True adds them."
+        "1 kernel not launched by Triton (10.0 % of time); "
+        "bars() and table() with everything=True add them."
     )
     assert made.note in str(made)
     assert made.note in made.html()
@@ -136,7 +137,7 @@ def test_missing_values() -> None:
 def test_errors() -> None:
     with pytest.raises(MetricError, match="tyme"):
         table(hand(), metrics=["tyme"])
-    with pytest.raises(ValueError, match="top=0"):
+    with pytest.raises(ProtonLabError, match="top=0"):
         table(hand(), top=0)
 
 

@@ -15,6 +15,7 @@
 
   function enliven(table) {
     table.dataset.live = "";
+    if (!table.tHead || !table.tBodies.length) return; // not one of ours
     const body = table.tBodies[0];
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
