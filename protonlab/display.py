@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.display_functions import display
 
@@ -27,6 +27,8 @@ def show(
     profile: Profile,
     view: Sequence[str] = ("flame", "bars", "table"),
     metrics: Sequence[str] | None = None,
+    *,
+    first: Callable[[object], Any] = display,
 ) -> None:
     """Display a profile as ``%%proton`` does after its cell.
 
@@ -40,6 +42,8 @@ def show(
     metrics
         Columns of the table; bars show the first of them, and flame the first that may be summed.
         By default those that suit the profile.
+    first
+        Displays the summary, which may take the place of something else.
 
     Raises
     ------
@@ -62,7 +66,8 @@ def show(
             parts.append(table(profile, metrics=metrics))
             if profile.repeats is not None:
                 parts.append(_distribution(profile))
-    for part in parts:
+    first(parts[0])
+    for part in parts[1:]:
         display(part)  # type: ignore[no-untyped-call]  # IPython 9 has types for a part of it
 
 

@@ -19,21 +19,24 @@ class FrontEnd:
         As a person calls it.
     draws
         Whether it can show more than text.
+    is_watched
+        Whether a person may look while a cell runs, and outputs can change meanwhile.
     is_live
-        Whether protonlab's ES module runs there: figures zoom, outputs change while a cell runs.
+        Whether protonlab's ES module runs there: figures zoom, and follow the theme.
     """
 
     name: str
     draws: bool
+    is_watched: bool
     is_live: bool
 
 
-JUPYTERLAB = FrontEnd("JupyterLab or Notebook", draws=True, is_live=True)
-VS_CODE = FrontEnd("VS Code", draws=True, is_live=False)
-COLAB = FrontEnd("Colab", draws=True, is_live=False)
-HEADLESS = FrontEnd("a headless run of a notebook", draws=True, is_live=False)
-TERMINAL = FrontEnd("IPython in a terminal", draws=False, is_live=False)
-NONE = FrontEnd("no notebook", draws=False, is_live=False)
+JUPYTERLAB = FrontEnd("JupyterLab or Notebook", draws=True, is_watched=True, is_live=True)
+VS_CODE = FrontEnd("VS Code", draws=True, is_watched=True, is_live=False)
+COLAB = FrontEnd("Colab", draws=True, is_watched=True, is_live=False)
+HEADLESS = FrontEnd("a headless run of a notebook", draws=True, is_watched=False, is_live=False)
+TERMINAL = FrontEnd("IPython in a terminal", draws=False, is_watched=False, is_live=False)
+NONE = FrontEnd("no notebook", draws=False, is_watched=False, is_live=False)
 
 
 def front_end() -> FrontEnd:

@@ -34,6 +34,7 @@ from protonlab.errors import CaptureError, MetricError
 from protonlab.model import Profile, Trace
 from protonlab.option_line import OptionLine, help_text, parse_statement_line, read_cell
 from protonlab.repetition import Repetition
+from protonlab.watch import Watch
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Recording:
 
     options: OptionLine
     session: capture.Session
+    watch: Watch
     info: Any = None  # IPython's ExecutionInfo, of a cell
 
     @property
@@ -52,6 +54,11 @@ class Recording:
             self.options.values.get("repeat", capture.option("repeat").default),
             self.options.values.get("warmup", capture.option("warmup").default),
         )
+
+    def stop(self) -> None:
+        """Stop watching and recording."""
+        self.watch.stop()
+        self.session.stop()
 
     def belongs_to(self, result: Any) -> bool:
         """Whether this is the recording of the cell that has ended with `result`.
@@ -174,7 +181,7 @@ class ProtonMagics(Magics):
         shell.display_trap.hook = self._displayhook
         shell.run_ast_nodes = self._run_ast_nodes
         while self._open:
-            self._open.pop().session.stop()
+            self._open.pop().stop()
 
     def _start(self, options: OptionLine, info: Any = None) -> Recording:
         session = capture.Session(
@@ -184,15 +191,17 @@ class ProtonMagics(Magics):
                 "include", "exclude", "record", "sync", *capture.ProtonWords.__annotations__
             ),
         )
-        session.start()
-        recording = Recording(options, session, info)
+        live = options.values.get("live", capture.option("live").default)
+        session.start(watched=live > 0)
+        recording = Recording(options, session, Watch(session, live), info)
         self._open.append(recording)
+        recording.watch.start()
         return recording
 
     def _finish(self, recording: Recording, *, shows: bool = True) -> Profile | Trace | None:
         """Close a session, leave its profile or trace in the user's variables, show it."""
         self._open.remove(recording)
-        recording.session.stop()
+        recording.stop()
         profile: Profile | Trace | None = None  # an older one under the name would mislead
         try:
             profile = recording.session.result
@@ -202,24 +211,25 @@ class ProtonMagics(Magics):
             if name is not None:
                 self._shell.user_ns[name] = profile
         if profile is not None and shows:
-            self._show(profile, recording.options)
+            self._show(profile, recording)
+        recording.watch.clear()
         return profile
 
-    def _show(self, profile: Profile | Trace, options: OptionLine) -> None:
-        view = options.values.get("view", capture.option("view").default)
-        metrics = options.values.get("metrics")
+    def _show(self, profile: Profile | Trace, recording: Recording) -> None:
+        values = recording.options.values
+        view, metrics = values.get("view", capture.option("view").default), values.get("metrics")
         if not view:
             return
         if isinstance(profile, Trace):
-            display.show_trace(profile)
-            return
+            return display.show_trace(profile)
         try:
             for name in metrics or ():
                 profile.metric(name)
         except MetricError as error:  # only now it is known what the kernels record
             print(error)
             metrics = None
-        display.show(profile, view, metrics)
+        recording.watch.say("drawing …")
+        display.show(profile, view, metrics, first=recording.watch.replace)
 
     def _close_abandoned(self) -> None:
         """Close the session of a cell that ended without an event: ``await run_cell_async(…)``."""

@@ -37,8 +37,9 @@ ROOMS = {
     "option_line": Room("errors model capture", "IPython"),
     "cell_transformer": Room("capture option_line", "IPython"),
     "repetition": Room("capture", "IPython"),
+    "watch": Room("errors model front_end capture display views", "IPython"),
     "magic": Room(
-        "errors model capture display option_line cell_transformer repetition", "IPython"
+        "errors model capture display option_line cell_transformer repetition watch", "IPython"
     ),
     "page": Room("errors formats views", "jinja2 markdown_it markupsafe nbformat nh3 pygments"),
     "report": Room("errors formats page", "nbclient nbformat traitlets"),

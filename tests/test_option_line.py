@@ -18,7 +18,7 @@ from protonlab.option_line import (
 
 LEGAL = (
     "The options are include, exclude, context, data, backend, mode, repeat, warmup, record,\n"
-    "hook, sync, metrics, view; %proton --help explains them."
+    "hook, sync, live, metrics, view; %proton --help explains them."
 )
 
 

@@ -14,6 +14,7 @@ from protonlab.capture._tuning import Tuning
 from protonlab.model.tuning import TuningTrial
 
 if TYPE_CHECKING:
+    from protonlab.capture._between_launches import BetweenLaunches
     from protonlab.capture._interpreter import Launches
 
 
@@ -41,6 +42,11 @@ class HookSession:
     def interpreted(self) -> bool:
         """Whether kernels run in Triton's interpreter."""
         return self._launches is not None
+
+    @property
+    def between(self) -> BetweenLaunches | None:
+        """Says when no launch runs in Triton's interpreter; None on a GPU."""
+        return None if self._launches is None else self._launches.between
 
     def start(self) -> None:
         """Begin to look."""

@@ -27,6 +27,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import mangle_type
 
 from protonlab.capture import _narrow_floats, _older_arithmetic, _proton
+from protonlab.capture._between_launches import BetweenLaunches
 from protonlab.capture._launch_record import Launch
 from protonlab.errors import ProtonLabError
 
@@ -110,6 +111,12 @@ class Launches:
             InterpretedFunction.run = _recorded(InterpretedFunction.run)
         InterpretedFunction.run.sessions.append(self)
 
+    @property
+    def between(self) -> BetweenLaunches:
+        """Says when none of them runs; while a session records."""
+        found: BetweenLaunches = InterpretedFunction.run.between
+        return found
+
     def stop(self) -> None:
         """Put Triton's own launch back when the last session ends."""
         run = InterpretedFunction.run
@@ -127,9 +134,13 @@ def _recorded(original: Any) -> Any:
     @functools.wraps(original)
     def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         launch = functools.partial(original, function, *args, warmup=warmup, **kwargs)
-        return launch(grid=grid) if warmup else _launch(function, launch, grid, args, kwargs)
+        if warmup:
+            return launch(grid=grid)
+        with run.between:  # type: ignore[attr-defined]
+            return _launch(function, launch, grid, args, kwargs)
 
     run.sessions = []  # type: ignore[attr-defined]
+    run.between = BetweenLaunches()  # type: ignore[attr-defined]
     # Scope metrics look helper kernels up on the GPU, which nothing here needs.
     look_up = "set_metric_kernels"
     run.replaced = {look_up: vars(_scope())[look_up]} if look_up in vars(_scope()) else {}  # type: ignore[attr-defined]

@@ -19,6 +19,7 @@ from protonlab.model.units import counted
 if TYPE_CHECKING:
     from protonlab.capture._hook_session import HookSession
 
+_NOTHING = b'[{"frame":{"name":"ROOT","type":"function"},"metrics":{},"children":[]},{}]'
 INTERPRETER = "interpreter, CPU"
 
 
@@ -40,6 +41,10 @@ class Source:
         Rounds before them, unrecorded.
     clocks
         Readings of the GPUs' clocks.
+    earlier
+        What was read while the session recorded, without the hook's knowledge; None when nothing.
+    notes
+        What others have to say about the session.
     """
 
     name: str
@@ -49,6 +54,8 @@ class Source:
     completed: Sequence[int]
     warmup: int
     clocks: Clocks
+    earlier: Profile | None = None
+    notes: Sequence[str] = ()
 
     @property
     def info(self) -> ProfileInfo:
@@ -70,8 +77,13 @@ class Source:
             repeats=len(self.completed),
             warmup=self.warmup,
             tuning=seen.trials,
-            notes=record.notes,
+            notes=(*record.notes, *self.notes),
         )
+
+
+def result_of(parts: Sequence[Part], source: Source) -> Profile | Trace:
+    """Read what the session was told to keep."""
+    return (trace_of if source.words.data == "trace" else profile_of)(parts, source)
 
 
 def profile_of(parts: Sequence[Part], source: Source) -> Profile:
@@ -80,6 +92,8 @@ def profile_of(parts: Sequence[Part], source: Source) -> Profile:
     pieces = [
         piece for part in parts for piece in _pieces(part, read_profile(part.data, info=info))
     ]
+    if source.earlier is not None or not pieces:
+        pieces.insert(0, (None, source.earlier or read_profile(_NOTHING, info=info)))
     partial = [each for repeat, each in pieces if repeat is not None and repeat not in completed]
     lost = sum(int(each.kernels["count"].sum()) for each in partial) if completed else 0
     pieces = [

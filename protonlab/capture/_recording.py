@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from protonlab.capture import _proton
 from protonlab.capture._failures import explain, explain_disabled, explain_modes
+from protonlab.capture._phases import BUFFER_BYTES, BUFFER_VARIABLE
 from protonlab.capture._privileges import why_no_sampling
 from protonlab.capture.proton_words import CheckedWords
 from protonlab.errors import CaptureError
@@ -60,6 +61,8 @@ class Recording:
         The launch hook.
     interpreted
         Whether kernels run in Triton's interpreter: Proton then builds its tree without a GPU.
+    watched
+        Whether it is read while it records: CUPTI then hands records over in small portions.
 
     Raises
     ------
@@ -67,12 +70,15 @@ class Recording:
         If Proton does not start; the message is one sentence with the next step.
     """
 
-    def __init__(self, name: str, words: CheckedWords, hook: Any, *, interpreted: bool) -> None:
+    def __init__(
+        self, name: str, words: CheckedWords, hook: Any, *, interpreted: bool, watched: bool = False
+    ) -> None:
         self._proton = _proton.require()
         if self._proton.is_disabled():
             raise CaptureError(explain_disabled(command_line=self._proton.flags.command_line))
-        self._name, self._words, self._hook = name, words, hook
-        self._interpreted = interpreted
+        self._name, self.words, self._hook = name, words, hook
+        self._interpreted, self._watched = interpreted, watched
+        self.first_phase = 0  # what came before was read and cleared while the session recorded
         self._done: list[Part] = []  # of Proton sessions that ended between repeats
         self._part: int | None = None
         self._scope: int | None = None
@@ -86,6 +92,8 @@ class Recording:
         self._set: set[str] = set()  # environment that Proton sets: the paths of its libraries
         self._counted = False
         was_on = flags.profiling_on
+        if self._watched:
+            os.environ.setdefault(BUFFER_VARIABLE, str(BUFFER_BYTES))
         try:
             self.id = self._start(str(self._folder / "profile"))
             self._set = set(os.environ) - before
@@ -99,7 +107,7 @@ class Recording:
         # The switch counts our sessions. Whoever else starts one sets True, which then stays.
         self._counted = was_on is not True
         flags.profiling_on = was_on + 1 if self._counted else True
-        mode = f"mode={self._words.mode}" if self._words.mode else "no mode"
+        mode = f"mode={self.words.mode}" if self.words.mode else "no mode"
         self._proton.live[self.id] = f"session {self._name!r} ({mode})"
         try:
             self._proton.hook_manager.register(self._hook, self.id)
@@ -109,7 +117,7 @@ class Recording:
             raise
 
     def _start(self, path: str) -> int:
-        proton, words = self._proton, self._words
+        proton, words = self._proton, self.words
         if self._interpreted:
             # The instrumentation backend touches no GPU; its target is only a word.
             args = (path, words.context, "tree", "instrumentation", "cuda")
@@ -128,7 +136,7 @@ class Recording:
         return cast(int, session)
 
     def _check_backend(self) -> None:
-        proton, backend, mode = self._proton, self._words.backend, self._words.mode
+        proton, backend, mode = self._proton, self.words.backend, self.words.mode
         if backend is not None:
             fitting = _BACKENDS.get(target := proton.target(), proton.backends)
             legal = [each for each in fitting if each in proton.backends]
@@ -149,7 +157,7 @@ class Recording:
 
     def _explained(self, error: Exception) -> str:
         if "different mode than existing sessions" in str(error):
-            return explain_modes(self._words.mode, list(self._proton.live.values()))
+            return explain_modes(self.words.mode, list(self._proton.live.values()))
         return explain(error)
 
     def pause(self) -> None:
@@ -178,7 +186,7 @@ class Recording:
         libproton = self._proton.libproton
         if self._proton.has_phases:
             self._parts[libproton.advance_data_phase(self.id)] = repeat
-        elif self._words.context == "shadow":
+        elif self.words.context == "shadow":
             self._leave_scope()
             if repeat is not None:
                 self._scope = libproton.record_scope()
@@ -189,6 +197,11 @@ class Recording:
             self._open()
             return
         self._part = repeat
+
+    @property
+    def has_repeats(self) -> bool:
+        """Whether it was told of a repeat."""
+        return bool(self._done) or any(repeat is not None for repeat in self._parts.values())
 
     def _leave_scope(self) -> None:
         if self._scope is not None:
@@ -225,13 +238,13 @@ class Recording:
 
     def _read(self) -> Iterator[Part]:
         """Read trees from memory; traces, and what is flushed as it comes, from files."""
-        proton, mode = self._proton, self._words.mode
+        proton, mode = self._proton, self.words.mode
         flushes = mode is not None and mode.name == "periodic_flushing"
-        if proton.has_phases and self._words.data == "tree" and not flushes:
+        if proton.has_phases and self.words.data == "tree" and not flushes:
             proton.profiler.deactivate(self.id, flushing=True)
             phases = proton.libproton.advance_data_phase(self.id)
             repeat = None
-            for phase in range(phases):
+            for phase in range(self.first_phase, phases):
                 repeat = self._parts.get(phase, repeat)
                 yield Part(proton.libproton.get_data_msgpack(self.id, phase), repeat)
             # So that finalize has nothing to write out.

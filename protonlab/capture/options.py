@@ -203,6 +203,15 @@ OPTIONS: tuple[Option, ...] = (
         example="sync=warn",
     ),
     Option(
+        name="live",
+        kind="number",
+        choices=(),
+        default=0,
+        help="Show the kernels so far while the cell runs, updated every so many seconds; from "
+        "Triton 3.7 on.",
+        example="live=1",
+    ),
+    Option(
         name="metrics",
         kind="list",
         choices=(),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal, NoReturn, Self
 
 from protonlab.capture import _proton, _reading
 from protonlab.capture._hook_option import check_hook
-from protonlab.capture._recording import Part, Recording
+from protonlab.capture._recording import Recording
 from protonlab.capture._rounds import Rounds
+from protonlab.capture._so_far import SoFar
 from protonlab.capture.clocks import Clocks
 from protonlab.capture.options import option
 from protonlab.capture.proton_words import CheckedWords, ProtonWords
@@ -93,6 +93,8 @@ class Session:
         self._rounds = Rounds(self)
         self._result: Profile | Trace | None = None
         self._problem: str | None = None
+        self._so_far = SoFar()
+        self.notes: list[str] = []  # what others have to say about the profile to come
 
     def __repr__(self) -> str:
         state = "recording" if self._recording else "ended" if self._ended else "not started"
@@ -140,8 +142,8 @@ class Session:
         state = "is still recording" if self._recording else "has not been started"
         raise CaptureError(f"session {self.name!r} {state}; its {wanted} is there after stop()")
 
-    def start(self) -> Self:
-        """Begin to record.
+    def start(self, *, watched: bool = False) -> Self:
+        """Begin to record; `watched`: in a way that lets `so_far` see more of it.
 
         Raises
         ------
@@ -154,7 +156,7 @@ class Session:
             )
         self._when = datetime.now().astimezone().isoformat(timespec="seconds")
         try:
-            self._begin()
+            self._begin(watched)
         except ProtonLabError as error:
             self._problem = str(error)
         except BaseException:
@@ -164,7 +166,7 @@ class Session:
         self._clocks.read()
         return self
 
-    def _begin(self) -> None:
+    def _begin(self, watched: bool) -> None:
         _proton.require()
         from protonlab.capture._hook import LaunchHook
         from protonlab.capture._hook_session import HookSession
@@ -176,37 +178,49 @@ class Session:
         self._seen = HookSession(self._hook, detects_syncs=self._detects_syncs)
         self._seen.start()
         try:
-            self._recording = Recording(
-                self.name, self.words, self._hook, interpreted=self._seen.interpreted
-            )
+            how = {"interpreted": self._seen.interpreted, "watched": watched}
+            self._recording = Recording(self.name, self.words, self._hook, **how)
         except ProtonLabError:
             self._seen.stop()
             raise
 
     def stop(self) -> None:
         """Stop recording and read the profile; does nothing when the session is not recording."""
-        recording, self._recording = self._recording, None
-        self._ended = True
-        if recording is None:
+        with self._so_far.lock:
+            recording, self._recording = self._recording, None
+            self._ended = True
+        if recording is None or self._seen is None:
             return
         self._clocks.read()  # while the GPU may still be at work
         try:
-            self._result = self._read(recording.finish())
+            parts = recording.finish()
+            self._seen.stop()
+            self._result = _reading.result_of(parts, self._source())
         except ProtonLabError as error:
             self._problem = str(error)
         finally:
-            if self._seen is not None:
-                self._seen.stop()
+            self._seen.stop()
+
+    def so_far(self) -> Profile:
+        """Read what is complete while the session records; in another thread, too.
+
+        What is just being launched is not in it. Memory does not grow with the session: what was
+        read is added up, and Proton lets go of it.
+
+        Raises
+        ------
+        CaptureError
+            If it does not record, or is read at its end only: before Triton 3.7, with
+            ``data="trace"``, with repeats. It goes on recording all the same.
+        """
+        with self._so_far.lock:
+            parts = self._so_far.read(self._recording, self._seen, self._source)
+            return _reading.profile_of(parts, self._source())
 
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.stop()
 
     @contextmanager
@@ -271,10 +285,9 @@ class Session:
             self._clocks.read()
         return self._recording is not None
 
-    def _read(self, parts: list[Part]) -> Profile | Trace:
+    def _source(self) -> _reading.Source:
         assert self._seen is not None
-        self._seen.stop()
-        source = _reading.Source(
+        return _reading.Source(
             name=self.name,
             words=self.words,
             seen=self._seen,
@@ -282,7 +295,6 @@ class Session:
             completed=self._rounds.completed,
             warmup=self._rounds.warmup,
             clocks=self._clocks,
+            earlier=self._so_far.settled,
+            notes=self.notes,
         )
-        if self.words.data == "trace":
-            return _reading.trace_of(parts, source)
-        return _reading.profile_of(parts, source)

@@ -17,7 +17,8 @@ class FigureServer(anywidget.AnyWidget):
 
     A displayed widget would be gone, with an error in its place, once the notebook is opened
     without this kernel. So figures are HTML that holds a picture, and the ES module of this one
-    widget draws over the pictures. plotly.js, 5 MB, travels packed and once a page.
+    widget draws over the pictures. plotly.js, 5 MB, travels packed and once a page. The module
+    also shows the line of progress (`say`).
     """
 
     _esm = module_source()
@@ -25,6 +26,10 @@ class FigureServer(anywidget.AnyWidget):
     def __init__(self) -> None:
         super().__init__()
         self.on_msg(self._answer)
+
+    def say(self, text: str) -> None:
+        """Show one line in a corner of the page, or take it away; it is stored nowhere."""
+        self.send({"kind": "progress", "text": text})
 
     def _answer(self, _widget: Any, message: Any, _buffers: Any) -> None:
         if message == {"kind": "plotly.js"}:

@@ -15,7 +15,7 @@ def test_table_names_each_option_once_with_help_and_a_legal_example() -> None:
     names = [each.name for each in OPTIONS]
     assert names == [
         *("include", "exclude", "context", "data", "backend", "mode", "repeat", "warmup"),
-        *("record", "hook", "sync", "metrics", "view"),
+        *("record", "hook", "sync", "live", "metrics", "view"),
     ]
     for each in OPTIONS:
         assert each.help.endswith(".")

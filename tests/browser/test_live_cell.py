@@ -1,0 +1,84 @@
+"""A cell with ``live=`` in a real JupyterLab: it updates while it runs, and leaves one view."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from protonlab.capture import _proton
+
+if TYPE_CHECKING:
+    from rig import Lab, Tab
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        not _proton.require().has_phases, reason="Triton before 3.7 has no phases to read"
+    ),
+]
+
+SET_UP = """\
+%load_ext protonlab
+import time, torch, triton, triton.language as tl
+from protonlab import device
+
+@triton.jit
+def _p_double(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, tl.load(x + at, at < n) * 2, at < n)
+
+x = torch.zeros(16, device=device())"""
+LIVE = """\
+%%proton run1 live=1
+end = time.monotonic() + 8
+while time.monotonic() < end:
+    _p_double[(1,)](x, 16, BLOCK=16)
+    time.sleep(0.02)"""
+COUNT = """() => {
+    const text = document.querySelector(".jp-CodeCell:nth-of-type(2) .jp-OutputArea")?.innerText;
+    return /recording, \\d+ s · \\d+ reading/.test(text ?? "") ? text : "";
+}"""
+
+
+def launches(text: str) -> int:
+    found = re.search(r"\((\d+) launches", text)
+    assert found is not None, text
+    return int(found[1])
+
+
+def test_live_cell(lab: Lab, tab: Tab) -> None:
+    lab.write("live.ipynb", [SET_UP, LIVE])
+    lab.open(tab, "live.ipynb")
+    tab.page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    first = tab.page.wait_for_function(COUNT, timeout=60_000).json_value()
+    tab.page.wait_for_selector(".protonlab-progress >> text=/run1: recording, \\d+ s/")
+    tab.screenshot("live_cell")
+    assert tab.page.locator("table.protonlab-table").count() == 1
+    tab.page.wait_for_function(
+        f"before => {{ const text = ({COUNT})(); return text && text !== before; }}", arg=first
+    )
+    assert launches(tab.page.evaluate(COUNT)) > launches(first)
+
+    tab.page.wait_for_function(
+        """() => [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")]
+            .every((prompt) => /\\[\\d+\\]/.test(prompt.textContent))""",
+        timeout=60_000,
+    )
+    tab.wait_for_figures(2)
+    tab.page.wait_for_selector(".protonlab-progress", state="detached")
+    assert tab.page.locator("table.protonlab-table").count() == 1
+    shown = tab.page.locator(".jp-CodeCell:nth-of-type(2) .jp-OutputArea").inner_text()
+    assert "recording," not in shown
+    assert len(re.findall(r"run1: 1 kernel kept", shown)) == 1
+    assert re.search(r"Watched live: \d+ readings took", shown)
+    assert not tab.errors
+
+    tab.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+    tab.page.wait_for_timeout(1000)
+    stored = json.loads((lab.folder / "live.ipynb").read_text())["cells"][1]["outputs"]
+    kinds = [output.get("name", list(output.get("data", {}))) for output in stored]
+    assert len(stored) == 4, kinds  # summary, flame, bars, table
+    assert "recording," not in json.dumps(stored)
