@@ -8,7 +8,7 @@ from pathlib import Path
 
 from protonlab.errors import ProfileFormatError, ProtonLabError
 from protonlab.formats.chrome_trace import read_chrome_trace
-from protonlab.formats.hatchet import read_hatchet
+from protonlab.formats.hatchet import MAX_DEPTH, MAX_FRAMES, read_hatchet
 from protonlab.model import Profile, ProfileInfo, Trace
 
 __all__ = ["load", "read_profile", "read_trace"]
@@ -20,8 +20,8 @@ def load(
     source: str | os.PathLike[str] | bytes,
     *,
     info: ProfileInfo | None = None,
-    max_depth: int = 10_000,
-    max_frames: int = 20_000_000,
+    max_depth: int = MAX_DEPTH,
+    max_frames: int = MAX_FRAMES,
     max_bytes: int = 8 * 2**30,
 ) -> Profile | Trace:
     """Load a profile or a trace: what Proton wrote, or what protonlab saved, also gzipped.

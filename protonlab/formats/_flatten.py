@@ -111,10 +111,16 @@ def objects_of(values: Sequence[Any]) -> npt.NDArray[np.object_]:
     return array
 
 
-def column_of(rows: IntArray, values: list[Any], n: int) -> tuple[Any, bool]:
-    """Values at rows as a column of n, and whether it holds numbers that can be summed."""
+def column_of(
+    rows: IntArray, values: list[Any], n: int, kind: str | None = None
+) -> tuple[Any, bool]:
+    """Make a column of n out of values at rows, and tell whether it can be summed.
+
+    `kind` is the column's type where the document says it: ``"int"``, ``"float"`` or ``"other"``.
+    What is not finite is missing: Proton's JSON has no word for it.
+    """
     types = set(map(type, values))
-    if types <= {int, bool}:
+    if types <= {int, bool} and kind in (None, "int"):
         try:
             whole = np.zeros(n, dtype=np.int64)
             missing = np.ones(n, dtype=np.bool_)
@@ -123,11 +129,17 @@ def column_of(rows: IntArray, values: list[Any], n: int) -> tuple[Any, bool]:
             return pd.arrays.IntegerArray(whole, missing), True
         except OverflowError:
             pass
-    if types <= {int, bool, float, type(None)}:
+    if types <= {int, bool, float, type(None)} and kind != "other":
         numbers = np.full(n, np.nan)
         numbers[rows] = np.array(values, dtype=np.float64)
+        numbers[~np.isfinite(numbers)] = np.nan
         return numbers, True
     objects = np.full(n, None, dtype=object)
     for row, value in zip(rows.tolist(), values, strict=True):
-        objects[row] = tuple(value) if isinstance(value, list) else value
+        objects[row] = tuple(map(finite, value)) if isinstance(value, list) else finite(value)
     return objects, False
+
+
+def finite(value: Any) -> Any:
+    """Give the value, or None for NaN and infinity."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value

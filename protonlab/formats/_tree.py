@@ -10,7 +10,7 @@ import gc
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import ijson
 import msgpack
@@ -42,6 +42,29 @@ class Root(msgspec.Struct, gc=False):
     metrics: dict[str, Value]
     children: list[Node]
     protonlab: dict[str, Any] = {}
+
+
+class StoredText(msgspec.Struct):
+    """A text column of the frame table: names, and the index of each row's name, -1 for none."""
+
+    names: list[str]
+    codes: list[int]
+
+
+class StoredColumn(msgspec.Struct):
+    """A metric column, which may have no value left to tell its type by."""
+
+    raw: str
+    kind: Literal["int", "float", "other"]
+
+
+class Extra(msgspec.Struct):
+    """What a saved profile carries beside Proton's own; the version has been checked."""
+
+    info: dict[str, Any] = {}
+    frames: dict[str, StoredText] = {}
+    columns: list[StoredColumn] = []
+    repeats: Any = None
 
 
 class DeviceEntry(msgspec.Struct, gc=False):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from protonlab.errors import ProfileFormatError
-from protonlab.formats._flatten import column_of, objects_of, preorder, raw_columns
-from protonlab.formats._tree import DeviceTable, collector_paused, decode
+from protonlab.formats._flatten import column_of, finite, objects_of, preorder, raw_columns
+from protonlab.formats._tree import DeviceTable, Extra, collector_paused, decode
 from protonlab.model import Device, MetricColumn, Profile, ProfileInfo
 from protonlab.model.document import DOCUMENT_VERSION, EXTRA_COLUMNS
 from protonlab.model.frames import (
@@ -32,6 +32,11 @@ from protonlab.model.frames import (
 from protonlab.model.labels import label_of
 from protonlab.model.repeats import Repeats
 
+# Largest tree that is read unless more is asked for.
+MAX_DEPTH, MAX_FRAMES = 10_000, 20_000_000
+
+Stored = TypeVar("Stored", Extra, ProfileInfo)
+
 _NAME = attrgetter("frame.name")
 _METRICS = attrgetter("metrics")
 # Triton's and our own frames between a launch in the user's code and its kernel.
@@ -46,8 +51,8 @@ def read_hatchet(
     *,
     source: str,
     info: ProfileInfo | None = None,
-    max_depth: int = 10_000,
-    max_frames: int = 20_000_000,
+    max_depth: int = MAX_DEPTH,
+    max_frames: int = MAX_FRAMES,
 ) -> Profile:
     """Read a tree that Proton wrote.
 
@@ -81,20 +86,22 @@ def _read(
     metrics = list(map(_METRICS, nodes))
     # The root lists metrics with 0, to say that viewers may sum them; that is no measurement.
     metrics[0] = {name: value for name, value in metrics[0].items() if value}
-    extra = root.protonlab
+    stored = root.protonlab
     del root, nodes  # a large tree's memory is needed for its columns
     raw = raw_columns(metrics, position)
     del metrics
-    _check_version(extra, source)
+    _check_version(stored, source)
+    extra = _convert(stored, Extra, f"{source}: protonlab")
     if info is None:
-        info = _convert(extra.get("info", {}), ProfileInfo, source)
+        info = _convert(extra.info, ProfileInfo, f"{source}: protonlab.info")
 
     codes, distinct = pd.factorize(names)
     labels = [label_of(name, info.cells) for name in distinct]
     device_type, device_id = _devices_of(raw, len(names), info, source)
     end = subtree_ends(parent, depth)
     nowhere = np.full(len(names), -1, dtype=np.int8)
-    columns, metrics_of = _metric_columns(raw, len(names))
+    kinds = {each.raw: each.kind for each in extra.columns}
+    columns, metrics_of = _metric_columns(raw, kinds, len(names))
     frames = pd.DataFrame(
         {
             "parent_id": parent,
@@ -114,24 +121,24 @@ def _read(
     del metrics_of
     _check_times(frames, source)
     _restore(frames, extra, source)
-    repeats = _repeats_of(extra.get("repeats"), frames, columns, source)
-    profile = Profile(frames, columns, _device_table(table, frames), info, repeats)
+    repeats = _repeats_of(extra.repeats, frames, columns, source)
+    profile = Profile(frames, columns, _device_table(table, frames, source), info, repeats)
     if info.context != "python":
         return profile
     return profile.take(~_machinery(frames, info.cells, end))
 
 
 def _metric_columns(
-    raw: Mapping[str, tuple[IntArray, list[Any]]], n: int
+    raw: Mapping[str, tuple[IntArray, list[Any]]], kinds: Mapping[str, str], n: int
 ) -> tuple[tuple[MetricColumn, ...], dict[str, Any]]:
     """Make a column of each metric; ``count`` and ``time_ns`` come first and are always there."""
     first = ("count", "time (ns)")
     columns: list[MetricColumn] = []
     added: dict[str, Any] = {}
-    for name in [*first, *sorted(raw.keys() - {*first})]:
+    for name in [*first, *sorted((raw.keys() | kinds.keys()) - {*first})]:
         rows, values = raw.get(name, (np.empty(0, dtype=np.int64), []))
         column = MetricColumn.from_raw(name, added)
-        data, additive = column_of(rows, values, n)
+        data, additive = column_of(rows, values, n, kinds.get(name))
         added[column.column] = data
         columns.append(replace(column, additive=column.additive and additive))
     return tuple(columns), added
@@ -144,36 +151,46 @@ def _devices_of(
     kind = np.full(n, None, dtype=object)
     number, missing = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.bool_)
     if info.backend.startswith("interpreter") and "device_id" not in raw and "time (ns)" in raw:
-        rows = raw["time (ns)"][0]
-        timed = rows[np.asarray(raw["time (ns)"][1], dtype=np.float64) > 0]
+        rows, times = raw["time (ns)"]
+        timed = rows[[isinstance(time, int | float) and time > 0 for time in times]]
         kind[timed], missing[timed] = "CPU", False
         return _text_column(kind), pd.arrays.IntegerArray(number, missing)
     rows, values = raw.pop("device_id", (np.empty(0, dtype=np.int64), []))
-    codes, distinct = pd.factorize(objects_of(values))
     try:
+        codes, distinct = pd.factorize(objects_of(values))
         number[rows] = np.array([int(value) for value in distinct], dtype=np.int64)[codes]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ProfileFormatError(
             f'{source}: a frame\'s device_id is no integer; expected one such as "0"'
         ) from None
     missing[rows] = False
     rows, values = raw.pop("device_type", (np.empty(0, dtype=np.int64), []))
+    odd = [value for value in values if not isinstance(value, str)]
+    if odd:
+        raise ProfileFormatError(
+            f'{source}: a frame\'s device_type is {odd[0]!r}; expected text such as "CUDA"'
+        )
     kind[rows] = values
     return _text_column(kind), pd.arrays.IntegerArray(number, missing)
 
 
-def _device_table(table: DeviceTable, frames: pd.DataFrame) -> tuple[Device, ...]:
+def _device_table(table: DeviceTable, frames: pd.DataFrame, source: str) -> tuple[Device, ...]:
     """Devices that the document lists, and any that a kernel names without an entry there."""
     devices = {}
     for kind, entries in table.items():
         for number, entry in entries.items():
+            if not number.isdecimal():
+                raise ProfileFormatError(
+                    f"{source}: the device table lists {kind} {number!r}; expected an ordinal such "
+                    'as "0"'
+                )
             key = (kind, int(number))
             devices[key] = Device(
                 *key,
                 arch=entry.arch,
                 num_sms=entry.num_sms,
-                clock_rate_khz=entry.clock_rate,
-                memory_clock_rate_khz=entry.memory_clock_rate,
+                clock_rate_khz=finite(entry.clock_rate),
+                memory_clock_rate_khz=finite(entry.memory_clock_rate),
                 bus_width=entry.bus_width,
             )
     used = frames[["device_type", "device_id"]].dropna().drop_duplicates()
@@ -184,8 +201,13 @@ def _device_table(table: DeviceTable, frames: pd.DataFrame) -> tuple[Device, ...
 
 def _check_times(frames: pd.DataFrame, source: str) -> None:
     for column in ("time_ns", "count"):
-        if column not in frames:
-            continue
+        if not pd.api.types.is_numeric_dtype(frames[column].dtype):
+            odd = frames[column].map(lambda value: isinstance(value, str | tuple))
+            row = int(np.flatnonzero(odd)[0])
+            raise ProfileFormatError(
+                f"{source}: frame {_path(frames, row)} has {column} {frames[column].iloc[row]!r}; "
+                "expected a number"
+            )
         negative = np.flatnonzero((frames[column] < 0).fillna(False).to_numpy(dtype=bool))
         if len(negative):
             row = int(negative[0])
@@ -212,16 +234,18 @@ def _check_version(extra: Mapping[str, Any], source: str) -> None:
         )
 
 
-def _restore(frames: pd.DataFrame, extra: Mapping[str, Any], source: str) -> None:
+def _restore(frames: pd.DataFrame, extra: Extra, source: str) -> None:
     """Put back the columns that a saved profile carries beside Proton's own."""
-    for name, coded in extra.get("frames", {}).items():
-        if name not in EXTRA_COLUMNS:
-            continue
+    for name in EXTRA_COLUMNS & extra.frames.keys():
+        stored = extra.frames[name]
+        known = {"kind": KINDS, "hook": HOOK_STATES}.get(name, stored.names)
+        lowest = -1 if name in ("kernel", "hook") else 0  # every frame has a kind and a label
         try:
-            text = objects_of([*coded["names"], None])[np.asarray(coded["codes"], dtype=int)]
-            known = {"kind": KINDS, "hook": HOOK_STATES}.get(name, coded["names"])
+            if min(stored.codes, default=0) < lowest or not {*stored.names} <= {*known}:
+                raise ValueError
+            text = objects_of([*stored.names, None])[np.asarray(stored.codes, dtype=np.int64)]
             frames[name] = pd.Categorical(text, pd.Index(list(known), dtype=object))
-        except (KeyError, TypeError, ValueError, IndexError):
+        except (ValueError, IndexError):
             raise ProfileFormatError(
                 f"{source}: protonlab.frames.{name} does not fit the tree's {len(frames)} frames"
             ) from None
@@ -252,11 +276,11 @@ def _repeats_of(
     return Repeats(number, table)
 
 
-def _convert(value: Any, kind: type[ProfileInfo], source: str) -> ProfileInfo:
+def _convert(value: Any, kind: type[Stored], place: str) -> Stored:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise ProfileFormatError(f"{source}: protonlab.info: {error}") from None
+        raise ProfileFormatError(f"{place}: {error}") from None
 
 
 def _text_column(values: npt.NDArray[np.object_]) -> pd.Categorical:

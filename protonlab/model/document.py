@@ -18,7 +18,7 @@ from protonlab.model.frames import MetricColumn
 
 DOCUMENT_VERSION = 1
 # Columns of the frame table that Proton's format has no place for.
-EXTRA_COLUMNS = ("kind", "kernel", "label", "hook")
+EXTRA_COLUMNS = frozenset({"kind", "kernel", "label", "hook"})
 
 
 def write_document(profile: Any, path: Path) -> None:
@@ -48,7 +48,10 @@ def _document(profile: Any) -> Iterator[str]:
     extra = {
         "version": DOCUMENT_VERSION,
         "info": dataclasses.asdict(profile.info),
-        "frames": {name: _coded(frames[name]) for name in EXTRA_COLUMNS},
+        "frames": {name: _coded(frames[name]) for name in sorted(EXTRA_COLUMNS)},
+        "columns": [
+            {"raw": column.raw, "kind": _kind(frames[column.column])} for column in columns
+        ],
     }
     if profile.repeats is not None:
         extra["repeats"] = {
@@ -79,6 +82,12 @@ def _document(profile: Any) -> Iterator[str]:
 
 def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _kind(column: pd.Series) -> str:
+    if pd.api.types.is_integer_dtype(column.dtype):
+        return "int"
+    return "float" if pd.api.types.is_float_dtype(column.dtype) else "other"
 
 
 def _coded(column: pd.Series) -> dict[str, list[Any]]:

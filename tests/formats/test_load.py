@@ -176,6 +176,10 @@ def with_value(value: Any, *path: Any) -> Any:
     return change
 
 
+def coded(name: str, code: int) -> dict[str, list[Any]]:
+    return {"names": [name], "codes": [code] * 9}
+
+
 KERNEL = (0, "children", 0, "children", 0)
 
 
@@ -209,6 +213,29 @@ KERNEL = (0, "children", 0, "children", 0)
         ),
         (broken(with_value(-1, *KERNEL, "metrics", "count")), "count -1; expected 0 or more"),
         (broken(with_value("gpu", *KERNEL, "metrics", "device_id")), "device_id is no integer"),
+        (broken(with_value([1], *KERNEL, "metrics", "device_id")), "device_id is no integer"),
+        (broken(with_value("9" * 20, *KERNEL, "metrics", "device_id")), "device_id is no integer"),
+        (broken(with_value(5, *KERNEL, "metrics", "device_type")), "device_type is 5; expected"),
+        (broken(with_value([1], *KERNEL, "metrics", "device_type")), "device_type is"),
+        (broken(with_value("soon", *KERNEL, "metrics", "time (ns)")), "has time_ns 'soon'; exp"),
+        (broken(with_value([1, 2], *KERNEL, "metrics", "count")), "has count .1, 2.; expected a"),
+        (broken(with_value({"abc": {}}, 1, "CUDA")), "the device table lists CUDA 'abc'; expected"),
+        (broken(with_value({"frames": None}, 0, "protonlab")), r"protonlab: .*\$.frames"),
+        (broken(with_value({"frames": [1]}, 0, "protonlab")), r"protonlab: .*\$.frames"),
+        (
+            broken(with_value({"frames": {"label": coded("x", -1)}}, 0, "protonlab")),
+            "label does not fit the tree's 9 frames",
+        ),
+        (
+            broken(with_value({"frames": {"kind": coded("odd", 0)}}, 0, "protonlab")),
+            "kind does not fit the tree's 9 frames",
+        ),
+        (
+            broken(with_value({"info": {"backend": "interpreter, CPU"}}, 0, "protonlab")).replace(
+                b'"time (ns)": 500', b'"time (ns)": [1, 2]'
+            ),
+            "has time_ns .1, 2.; expected a number",
+        ),
         (broken(with_value({"version": 99}, 0, "protonlab")), "document version 99"),
         (broken(with_value({"info": {"name": 3}}, 0, "protonlab")), "protonlab.info"),
         (
@@ -234,6 +261,18 @@ def test_null_metrics_are_missing() -> None:
     frames = protonlab.load(document(kernel("k", None, x=None, **{"time (ns)": None}))).frames
     assert frames["time_ns"].isna().all()
     assert "x" not in frames or frames["x"].isna().all()
+
+
+def test_infinite_values_are_missing_too() -> None:
+    # msgpack can hold them; a profile with them must still be saved.
+    tree = json.loads(document(kernel("k", 7, bytes=1, x=2.0, v=[1, 2])))
+    own = tree[0]["children"][0]["metrics"]
+    own |= {"time (ns)": float("inf"), "x": float("nan"), "v": [1, float("inf")]}
+    tree[1]["CUDA"]["0"]["clock_rate"] = float("nan")
+    profile = protonlab.load(bytes(msgpack.packb(tree)))
+    assert profile.frames.loc[1, ["time_ns", "x"]].isna().all()
+    assert profile.frames.loc[1, "v"] == (1, None)
+    assert profile.devices[0].clock_rate_khz is None
 
 
 def test_odd_but_correct_trees() -> None:

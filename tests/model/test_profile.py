@@ -113,6 +113,19 @@ def test_save_then_load_is_lossless(profile_path: str, tmp_path: Path) -> None:
     assert_same(protonlab.load(tmp_path / "again.hatchet"), profile)
 
 
+def test_columns_without_a_value_left_are_saved_too(tmp_path: Path) -> None:
+    profile = protonlab.load(
+        document(
+            frame("a", kernel("k", 1, bytes=1, x=0.5, v=[1, 2]), loss=1),
+            frame("b", kernel("other", 1, text="t")),
+        )
+    ).subtree("b")
+    profile.save(tmp_path / "b.hatchet")
+    again = protonlab.load(tmp_path / "b.hatchet")
+    assert_same(again, profile)
+    assert again.to_dataframe("loss")["loss"].isna().all()
+
+
 def test_what_proton_has_no_place_for_is_saved_too(small: Profile, tmp_path: Path) -> None:
     info = ProfileInfo(
         name="run1",
