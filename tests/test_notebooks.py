@@ -91,3 +91,20 @@ def test_first_profile_shows_what_it_promises() -> None:
     prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     label = r"NVIDIA H200 on 2026-11-29, with Triton 3\.9\.0, torch 2\.11\.0 and driver 580\.159"
     assert re.search(label, prose)
+
+
+def test_launch_hook_shows_why_excluding_saves_a_graph() -> None:
+    notebook, _, _ = executed(GALLERY[1])
+    (magic,) = [cell for cell in notebook.cells if cell.source.startswith("%%proton graphed")]
+    texts = [
+        output.get("text") or output.data["text/plain"]
+        for cell in code_cells(notebook)
+        for output in cell.outputs
+    ]
+    assert magic.outputs[0].text == "attention_metadata was called 0 times\n"
+    assert any("1 kernel filtered (10 launches" in text for text in texts)
+    assert "{'add_kernel': (2, 1), 'attention_kernel': (2, 1)}" in texts
+    assert any("FlameFigure: graph_exclude · time 1.29 ms · NVIDIA H200" in text for text in texts)
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    label = r"NVIDIA H200 on 2026-11-29, with Triton 3\.9\.0, torch 2\.11\.0 and driver 580\.159"
+    assert re.search(label, prose)

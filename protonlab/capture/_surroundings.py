@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import platform
 import sys
@@ -11,11 +12,17 @@ from contextlib import suppress
 
 def versions() -> Mapping[str, str]:
     """Versions of Python and of the packages that decide what is recorded."""
-    found = {"python": platform.python_version()}
-    for package in ("protonlab", "triton", "torch"):
-        with suppress(importlib.metadata.PackageNotFoundError):  # run from a source checkout
-            found[package] = importlib.metadata.version(package)
-    return found
+    found = {name: _version(name) for name in ("protonlab", "triton", "torch")}
+    return {"python": platform.python_version()} | {
+        name: version for name, version in found.items() if version is not None
+    }
+
+
+@functools.cache  # each look-up parses a file, which a short cell would wait for
+def _version(package: str) -> str | None:
+    with suppress(importlib.metadata.PackageNotFoundError):  # run from a source checkout
+        return importlib.metadata.version(package)
+    return None
 
 
 def default_backend() -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from protonlab.model.frames import HOOK_STATES, BoolArray, MetricColumn
+from protonlab.model.frames import HOOK_STATES, BoolArray, MetricColumn, categorical
 
 # What makes two frames the same kernel.
 KERNEL_TEXT = ("name", "label", "kernel", "hook")
@@ -61,14 +61,18 @@ def hooked(
         name: "kept" if kernel in kept else "filtered" if kernel in filtered else "unseen"
         for name, kernel in compiled.items()
     }
-    is_kernel = frames["kind"] == "kernel"
-    column = frames["name"].astype(object)
-    hook = column.map(state).where(is_kernel)
+    kernels = (frames["kind"] == "kernel").to_numpy()
+    codes = frames["name"].cat.codes.to_numpy()
+    texts = list(dict.fromkeys(kernel for kernel in compiled.values() if kernel is not None))
+    place = {text: code for code, text in enumerate(texts)}
+    of_kernel = np.array([place.get(compiled[name] or "", -1) for name in names], dtype=np.int64)
+    of_hook = np.array([HOOK_STATES.index(state[name]) for name in names], dtype=np.int64)
     result = frames.assign(
-        kernel=pd.Categorical(column.map(compiled).where(is_kernel)),
-        hook=pd.Categorical(hook, categories=list(HOOK_STATES)),
+        kernel=categorical(np.where(kernels, of_kernel[codes], -1), texts),
+        hook=pd.Categorical.from_codes(
+            np.where(kernels, of_hook[codes], -1), pd.Index(list(HOOK_STATES), dtype=object)
+        ),
     )
-    codes, kernels = frames["name"].cat.codes.to_numpy(), is_kernel.to_numpy()
     for metric in columns:
         if metric.column in _MEASURED:
             continue
