@@ -6,6 +6,7 @@ the line of progress is no output but an element of the page that goes away by i
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import dataclass
@@ -116,16 +117,17 @@ class Watch:
             self._slot.update({}, raw=True)
 
     def _run(self) -> None:
-        due = self._began + self._every
+        due = self._began + self._every if self._slot is not None else math.inf
         while not self._ended.wait(_TICK_S):
             try:
                 if self._shows_line:
                     self._tell()
-                if self._slot is not None and time.monotonic() >= due:
+                if time.monotonic() >= due:
                     cost = self._update()
                     due = time.monotonic() + max(self._every, cost / _SHARE) - _TICK_S / 2
-            except CaptureError:
-                return  # the session has ended, or cannot be read: the summary will say so
+            except CaptureError as error:  # with repeats, or when the cell ends all sessions
+                self._session.notes.append(f"live={self._every}: {error}")
+                due = math.inf
             except Exception as error:
                 self._session.notes.append(f"the live view ended: {error!r}")
                 return

@@ -145,6 +145,15 @@ def test_live_view_that_nothing_replaces_is_taken_away(kernel: Kernel) -> None:
     assert "1 kernel kept" in of(outputs, "update_display_data")[-1].text
 
 
+@needs_phases
+def test_repeats_are_shown_at_the_end_and_the_summary_says_why(kernel: Kernel) -> None:
+    outputs = kernel.run("%%proton run1 live=1 repeat=2\nn = work(2)", JUPYTERLAB)
+    (last,) = of(outputs, "update_display_data")
+    notes = [line for line in last.text.splitlines() if line.startswith("live=1: ")]
+    assert notes == ["live=1: repeats are read at the end; the profile is there after the session"]
+    assert progress(outputs)[2] == "run1: recording, 3 s"
+
+
 def test_line_of_progress_comes_after_a_second_and_goes(kernel: Kernel) -> None:
     texts = progress(kernel.run("%%proton run1\nwork(2.5)", JUPYTERLAB))
     assert texts[:2] == ["run1: recording, 1 s", "run1: recording, 2 s"]
