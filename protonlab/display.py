@@ -139,7 +139,7 @@ def summary(profile: Profile) -> Summary:
     lines = [f"{name}: {', '.join(parts)}{total} · {profile.where}"]
     if groups[0][1].empty and (info.include is not None or info.exclude is not None):
         lines.append(_why_none_kept(profile))
-    lines += _tuning(profile)
+    lines += [*_tuning(profile), *_scope_metrics(profile)]
     if profile.repeats is not None:
         lines.append(_repeats(profile))
     return Summary((*lines, *info.notes))
@@ -185,6 +185,20 @@ def _tuning(profile: Profile) -> list[str]:
         f"Autotuning tried {tried} of {_listed(tuned)}; the profile's .tuning lists them, and what "
         "they launched is left out"
     ]
+
+
+def _scope_metrics(profile: Profile) -> list[str]:
+    frames = profile.frames
+    kernels = frames.loc[frames["kind"] == "kernel", "name"]
+    scopes = frames[(frames["kind"] == "scope") & ~frames["name"].isin(kernels)]
+    recorded = [
+        column.stem
+        for column in profile.columns
+        if column.stem not in ("count", "time", "cpu_time") and scopes[column.column].notna().any()
+    ]
+    if not recorded:
+        return []
+    return [f"Scopes recorded {_listed(recorded)}; Proton adds up the entries of a scope"]
 
 
 def _time(kernels: pd.DataFrame, which: str) -> str:

@@ -87,6 +87,22 @@ def test_autotuning_is_named() -> None:
     )
 
 
+def test_scope_metrics_are_said_to_be_sums() -> None:
+    kernel = {
+        "frame": {"name": "a", "type": "function"},
+        "metrics": {"count": 1, "time (ns)": 5, "n": 7, "device_id": "0", "device_type": "CUDA"},
+        "children": [],
+    }
+    scope = {
+        "frame": {"name": "layer", "type": "function"},
+        "metrics": {"loss": 1.5, "power (W)": 3, "cpu_time (ns)(exc)": 9},
+        "children": [kernel],
+    }
+    root = {"frame": {"name": "ROOT", "type": "function"}, "metrics": {}, "children": [scope]}
+    lines = summary(load(json.dumps([root, {"CUDA": {"0": H200}}]).encode())).lines
+    assert lines[-1] == "Scopes recorded loss, power; Proton adds up the entries of a scope"
+
+
 def test_no_kernel() -> None:
     note = "The metadata of a failed."
     assert summary(profile_of({}, ProfileInfo(name="run1", notes=(note,)))).lines == (

@@ -152,8 +152,9 @@ def _filed_apart() -> Iterator[None]:
 def _bench(original: Any, tuner: Any, *args: Any, config: Any, **meta: Any) -> Any:
     with _filed_apart():
         timings = original(tuner, *args, config=config, **meta)
-    median = timings[0] if isinstance(timings, list | tuple) else timings
-    Tuning.tell(TuningTrial("triton", tuner.base_fn.__name__, str(config), _ms(median), False))
+    with suppress(Exception):  # a tuner of another release; the kernel is tuned all the same
+        median = timings[0] if isinstance(timings, list | tuple) else timings
+        Tuning.tell(TuningTrial("triton", tuner.base_fn.__name__, str(config), _ms(median), False))
     return timings
 
 
@@ -162,7 +163,7 @@ def _run(original: Any, tuner: Any, *args: Any, **kwargs: Any) -> Any:
     try:
         return original(tuner, *args, **kwargs)
     finally:
-        if Tuning.counts() != before:
+        if Tuning.counts() != before:  # it has tuned
             best = str(getattr(tuner, "best_config", None))
             Tuning.choose("triton", tuner.base_fn.__name__, best, before)
 
@@ -175,16 +176,16 @@ def _inductor_benchmark(original: Any, *args: Any, **kwargs: Any) -> Any:
 def _inductor_bench(original: Any, tuner: Any, launcher: Any, *args: Any, **kwargs: Any) -> Any:
     with _filed_apart():
         milliseconds = original(tuner, launcher, *args, **kwargs)
-    Tuning.tell(
-        TuningTrial("inductor", _name(tuner), str(launcher.config), _ms(milliseconds), False)
-    )
+    with suppress(Exception):
+        config = str(launcher.config)
+        Tuning.tell(TuningTrial("inductor", _name(tuner), config, _ms(milliseconds), False))
     return milliseconds
 
 
 def _inductor_choice(original: Any, tuner: Any, *args: Any, **kwargs: Any) -> Any:
     before = Tuning.counts()
     result = original(tuner, *args, **kwargs)
-    if tuner.launchers and Tuning.counts() != before:
+    with suppress(Exception):
         Tuning.choose("inductor", _name(tuner), str(tuner.launchers[0].config), before)
     return result
 
