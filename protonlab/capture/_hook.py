@@ -79,7 +79,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         self._writer = MetricWriter(None if keys is None else frozenset(keys), self._notes)
         self._write = self._writer.write
         self._detector: SyncDetector | None = None
-        self._spare: Launch | None = None
+        self._spares: list[Launch] = []
         self.configure(include=include, exclude=exclude)
 
     def configure(self, *, include: str | None = None, exclude: str | None = None) -> None:
@@ -211,11 +211,11 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
                 name = data["name"]
                 if name != kernel.name:
                     name = self._frame_name(name, kernel)
-                launch = self._spare or Launch(self)  # a new object each launch would cost time
-                self._spare = None
-                launch.metadata = metadata
-                launch.kernel = kernel.name
-                launch.name = name
+                try:
+                    launch = self._spares.pop()  # a new object each launch would cost time
+                except IndexError:
+                    launch = Launch(self)
+                launch.metadata, launch.kernel, launch.name = metadata, kernel.name, name
                 launch.scope = scope = _record_scope()
                 _enter_op(scope, name)
                 _opened[thread] = launch
@@ -237,7 +237,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
                 _exit_op(launch.scope, launch.name)
                 launch.keys = NO_KEYS
                 launch.metadata = None
-                self._spare = launch
+                self._spares.append(launch)
 
     def _kernel(self, name: str) -> Kernel:
         if name not in self._kernels:
@@ -259,7 +259,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
 
     def _frame_name(self, name: Any, kernel: Kernel) -> str:
         """Take the name that the metadata function gave, if it is one."""
-        if type(name) is not str:
+        if type(name) is not str or not name:
             return kernel.name
         self._kernel_of.setdefault(name, kernel.name)
         return name

@@ -11,6 +11,7 @@ import functools
 import inspect
 import platform
 import sys
+import threading
 import time
 import warnings
 from collections import namedtuple
@@ -54,6 +55,21 @@ def install() -> None:
     _older_arithmetic.install(interpreter)  # first: the next one wraps its operations
     _narrow_floats.install(interpreter, tl)
     Autotuner.run = _first_configuration(Autotuner.run)
+    grid = interpreter.GridExecutor
+    grid.__call__ = _one_at_a_time(grid.__call__)
+
+
+# The interpreter keeps the place in the grid, and what it patches, for the whole process.
+_RUNNING = threading.RLock()
+
+
+def _one_at_a_time(original: Any) -> Any:
+    @functools.wraps(original)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with _RUNNING:
+            return original(*args, **kwargs)
+
+    return run
 
 
 def _first_configuration(original: Any) -> Any:
@@ -136,7 +152,8 @@ def _recorded(original: Any) -> Any:
         launch = functools.partial(original, function, *args, warmup=warmup, **kwargs)
         if warmup:
             return launch(grid=grid)
-        with run.between:  # type: ignore[attr-defined]
+        # Without a GPU, libproton drops metrics of frames that another thread has opened meanwhile.
+        with _RUNNING, run.between:  # type: ignore[attr-defined]
             return _launch(function, launch, grid, args, kwargs)
 
     run.sessions = []  # type: ignore[attr-defined]
@@ -155,9 +172,10 @@ def _launch(
     proton = _proton.require()
     signature = inspect.signature(function.fn)
     parameters = {key: value for key, value in kwargs.items() if key in signature.parameters}
-    try:
+    bound = None
+    with suppress(TypeError):
         bound = signature.bind(*args, **parameters)
-    except TypeError:
+    if bound is None:
         return launch(grid=grid)  # which raises as it does without a session
     bound.apply_defaults()
     arguments = dict(bound.arguments)

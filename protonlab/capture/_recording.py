@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -87,7 +88,13 @@ class Recording:
     def _open(self) -> None:
         flags = self._proton.flags
         self._parts: dict[int, int | None] = {0: self._part}  # first phase -> its repeat
-        self._folder = Path(tempfile.mkdtemp(prefix="protonlab-"))
+        try:
+            self._folder = Path(tempfile.mkdtemp(prefix="protonlab-"))
+        except OSError as error:
+            raise CaptureError(
+                f"Proton needs a temporary folder and there is none to write to: {error}; free "
+                "some space or point TMPDIR at another"
+            ) from error
         before = set(os.environ)
         self._set: set[str] = set()  # environment that Proton sets: the paths of its libraries
         self._counted = False
@@ -161,13 +168,15 @@ class Recording:
         return explain(error)
 
     def pause(self) -> None:
-        """Record nothing until `resume`."""
-        self._hook.settle()
-        self._proton.profiler.deactivate(self.id)
+        """Record nothing until `resume`; `finish` says what went wrong, should this fail."""
+        with suppress(Exception):
+            self._hook.settle()
+            self._proton.profiler.deactivate(self.id)
 
     def resume(self) -> None:
         """Record again."""
-        self._proton.profiler.activate(self.id)
+        with suppress(Exception):
+            self._proton.profiler.activate(self.id)
 
     def begin_part(self, repeat: int | None) -> None:
         """File what is launched from here on under a repeat; None: under no repeat.

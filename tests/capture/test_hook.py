@@ -214,9 +214,16 @@ def test_launches_from_threads() -> None:
         threads = [threading.Thread(target=work) for _ in range(3)]
         for thread in threads:
             thread.start()
-            thread.join()  # Triton's interpreter itself runs one launch at a time
+        for thread in threads:
+            thread.join()
     assert metrics(session, "add_kernel [n=128]")["n_tokens"] == 8 * 60
     assert session.profile.info.launches == {"add_kernel": (60, 60)}
+
+
+def test_a_name_that_is_empty_is_none() -> None:
+    with Session() as session:
+        told({"name": "", "n": 5})
+    assert metrics(session, "told_kernel") == {"n": 5}
 
 
 def test_two_sessions_with_opposite_filters() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-from sample_kernels import BLOCK, add_kernel, answers, told, told_kernel
+from sample_kernels import BLOCK, add, add_kernel, answers, plain_kernel, told, told_kernel
 from triton.runtime.interpreter import InterpretedFunction, InterpreterError
 
 import protonlab
@@ -210,3 +211,35 @@ def test_importing_the_package_loads_no_triton() -> None:
         "print('triton' in sys.modules)"
     )
     assert python(code) == ["False"]
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    """Triton's interpreter keeps its place in the grid for the whole process."""
+    wrong = []
+
+    def work() -> None:
+        for _ in range(15):
+            if add()[1] != 2:
+                wrong.append(1)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with Session() as session:
+            threads = [threading.Thread(target=work) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
+    assert session.profile.info.launches == {"add_kernel": (45, 45)}
+    assert session.profile.kernels["count"].tolist() == [45]
+    assert session.profile.info.notes == ()
+
+
+def test_a_missing_argument_is_the_users_error_alone() -> None:
+    with Session(), pytest.raises(TypeError) as caught:
+        plain_kernel[(1,)](torch.zeros(4))
+    assert caught.value.__context__ is None

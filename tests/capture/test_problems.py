@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +123,23 @@ def test_triton_too_old() -> None:
     assert ran == "the body ran"
     assert problem.startswith("recording needs Triton 3.6 or later with its profiler; this is 3.2")
     assert kind == "MissingDependencyError"
+
+
+def test_no_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    with Session() as session:
+        out = add()
+    assert out[1] == 2
+    assert session.problem is not None
+    assert session.problem.startswith("Proton needs a temporary folder and there is none")
+
+
+def test_pausing_a_finalized_session_is_no_error() -> None:
+    with Session() as session:
+        proton.finalize()
+        with session.paused():
+            add()
+    assert session.problem is not None
+    assert "finalized while it was being recorded" in session.problem
+    for file in Path().glob("proton*"):
+        file.unlink()

@@ -313,3 +313,12 @@ def test_showing_a_value_is_not_recorded(notebook: Notebook) -> None:
     again = notebook.run("%%proton run1 view=none\nshown\nboth()\n1 / 0")
     assert "ZeroDivisionError" in again.out
     assert notebook.launches("run1") == {"p_double": 1, "clear": 1}
+
+
+def test_a_value_after_finalize_shows_and_one_sentence_says_why(notebook: Notebook) -> None:
+    ran = notebook.run("%%proton run1\nimport triton.profiler\ntriton.profiler.finalize()\n7")
+    assert ran.result.success
+    assert ": 7\n" in ran.out
+    assert "finalized while it was being recorded" in ran.out
+    for file in Path().glob("proton*"):
+        file.unlink()
