@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import ijson
 import msgspec
 import numpy as np
 import pandas as pd
@@ -88,7 +89,7 @@ def read_chrome_trace(
 
 def _decode(data: bytes, source: str) -> tuple[Document, Saved]:
     try:
-        document = msgspec.json.decode(data, type=Document)
+        document = _whole(data)
         saved = msgspec.convert(document.protonlab, Saved)
     except msgspec.ValidationError as error:
         raise ProfileFormatError(f"{source}: {error}; expected {_EXPECTED}") from None
@@ -102,6 +103,23 @@ def _decode(data: bytes, source: str) -> tuple[Document, Saved]:
             f"reads {TRACE_VERSION}. Update protonlab."
         )
     return document, saved
+
+
+def _whole(data: bytes) -> Document:
+    """Decode the document; Triton 3.6 writes one a stream, one behind the other."""
+    try:
+        return msgspec.json.decode(data, type=Document)
+    except msgspec.DecodeError as error:
+        if "trailing characters" not in str(error):
+            raise
+        try:
+            parts = list(ijson.items(data, "", multiple_values=True, use_float=True))
+        except ijson.JSONError:
+            raise error from None
+    documents = [msgspec.convert(part, Document) for part in parts]
+    for other in documents[1:]:
+        documents[0].traceEvents.extend(other.traceEvents)
+    return documents[0]
 
 
 class _Reader:

@@ -170,11 +170,26 @@ def test_nsight_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen.finding == "Nsight is at work (CUDA_INJECTION64_PATH, NSYS_PROFILING_SESSION_ID)"
 
 
+TORCH_PROFILER = """
+import torch
+from protonlab.capture import _checks
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+    print(_checks.other_profilers().finding)
+print(_checks.other_profilers().state)
+"""
+
+
 def test_torch_profiler_is_seen_while_it_records() -> None:
-    cpu = torch.profiler.ProfilerActivity.CPU
-    with torch.profiler.profile(activities=[cpu]):
-        assert _checks.other_profilers().finding == "torch.profiler is recording"
-    assert _checks.other_profilers().state == "ok"
+    """In a process of its own: afterwards CUPTI is taken there."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    result = subprocess.run(
+        [sys.executable, "-c", TORCH_PROFILER],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    assert result.stdout.splitlines() == ["torch.profiler is recording", "ok"]
 
 
 def test_trial_that_crashes_or_hangs_is_a_finding(

@@ -128,7 +128,7 @@ def test_graph_replays_are_filed_under_their_repeat() -> None:
 def run_alone(code: str) -> tuple[str, str]:
     """Run code in a process of its own, which it may take down; its output, and all about it."""
     here = Path(__file__).parent
-    path = os.pathsep.join([str(here), str(here.parents[1])])
+    path = os.pathsep.join([str(here), *filter(None, sys.path)])
     ran = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

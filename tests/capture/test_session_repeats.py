@@ -11,7 +11,10 @@ from sample_kernels import add, plain, triton_kernels
 from triton.profiler.flags import flags
 
 from protonlab import ProtonLabError, Session
-from protonlab.capture import _proton
+from protonlab.capture import _proton, device
+
+# On a GPU torch's own kernels would count; test_gpu_modes.py holds the repeats there.
+counts_every_kernel = pytest.mark.skipif(device() == "cuda", reason="torch launches kernels too")
 
 contexts = pytest.mark.parametrize("context", ["shadow", "python"])
 
@@ -54,6 +57,7 @@ def test_sums_and_repeats(context: Any) -> None:
     assert times["estimate"] * 3 == pytest.approx(total)
 
 
+@counts_every_kernel
 def test_scopes_of_the_user_stay_above_and_below() -> None:
     with Session() as session, proton.scope("outside"):
         for _ in session.repeats(2):
@@ -64,6 +68,7 @@ def test_scopes_of_the_user_stay_above_and_below() -> None:
     assert frames["count"].tolist()[-1] == 2
 
 
+@counts_every_kernel
 def test_a_session_around_sees_no_repeat() -> None:
     with Session() as outer:
         add()
@@ -77,6 +82,7 @@ def test_a_session_around_sees_no_repeat() -> None:
     assert counts(inner) == {"add_kernel [n=128]": 2}
 
 
+@counts_every_kernel
 def test_two_sessions_repeat_in_each_other() -> None:
     with Session() as outer, Session() as inner:
         for _ in outer.repeats(2):
@@ -92,6 +98,7 @@ def test_two_sessions_repeat_in_each_other() -> None:
 
 
 @contexts
+@counts_every_kernel
 def test_round_that_raises_is_left_out_and_said_so(context: Any) -> None:
     session = Session(context=context)
 
@@ -136,6 +143,7 @@ def test_break_ends_the_rounds_and_recording_goes_on() -> None:
     assert counts(session) == {"add_kernel [n=128]": 2, "plain_kernel": 1}
 
 
+@counts_every_kernel
 def test_loops_after_each_other_count_on() -> None:
     with Session() as session:
         for _ in session.repeats(2):
@@ -147,6 +155,7 @@ def test_loops_after_each_other_count_on() -> None:
     assert found.to_dict() == {"add_kernel [n=128]": 2, "plain_kernel": 1}
 
 
+@counts_every_kernel
 def test_one_repeat_is_a_distribution_of_one() -> None:
     with Session() as session:
         for _ in session.repeats(1):
@@ -229,6 +238,7 @@ def test_repeats_beside_a_trace_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert list(session.repeats(1)) == [0]
 
 
+@counts_every_kernel
 def test_phases_that_the_body_advances_lose_nothing() -> None:
     libproton = _proton.require().libproton
     if not hasattr(libproton, "advance_data_phase"):

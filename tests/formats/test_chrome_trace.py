@@ -232,3 +232,18 @@ def test_gzipped_tree() -> None:
     profile = protonlab.load(gzip.compress(tree))
     assert isinstance(profile, protonlab.Profile)
     assert profile.frames.equals(protonlab.load(tree).frames)  # type: ignore[union-attr]
+
+
+def test_documents_behind_each_other_are_one_trace() -> None:
+    """Triton 3.6 writes one document a stream."""
+    whole = json.loads((PROFILES / "trace_3.6.0.chrome_trace").read_text())
+    events = whole["traceEvents"]
+    parts = [{**whole, "traceEvents": part} for part in (events[:20], events[20:])]
+    text = "\n".join(map(json.dumps, parts))
+    together = protonlab.load(text.encode())
+    assert isinstance(together, Trace)
+    pd.testing.assert_frame_equal(
+        together.events, protonlab.load(json.dumps(whole).encode()).events
+    )
+    with pytest.raises(ProfileFormatError, match="not whole JSON"):
+        protonlab.load(text[:-9].encode())
