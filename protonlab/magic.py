@@ -5,15 +5,12 @@ and close the session around it, so that the last expression, ``;``, strings, ``
 tracebacks are those of the cell without the line. The registered magic serves what no cell event
 can see: ``%proton STATEMENT``, calls from code, help, and the error of a wrong option line.
 
-A silent run fires no cell event: cells of a notebook under ``%run`` run, unprofiled.
+Where no cell event fires, a cell runs unprofiled: in a notebook under ``%run``, or as ``In[n]``
+handed to ``exec``. ``%time %proton f(x)`` shows all views, since ``%time`` returns the profile.
 """
 
 from __future__ import annotations
 
-import ast
-import dis
-import sys
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +31,7 @@ from protonlab.errors import CaptureError, MetricError
 from protonlab.model import Profile, Trace
 from protonlab.option_line import OptionLine, help_text, parse_statement_line, read_cell
 from protonlab.repetition import Repetition
+from protonlab.statement import compiled, value_is_used
 from protonlab.watch import Watch
 
 
@@ -135,7 +133,7 @@ class ProtonMagics(Magics):
         """Serve ``%proton``, and calls of ``%%proton`` from code; users see `help_text` here."""
         if cell is None:
             options = parse_statement_line(line)
-            source, is_used = options.statement, _value_is_used()
+            source, is_used = options.statement, value_is_used()
         else:
             options = _read_call(line, cell)
             source, is_used = cell, False
@@ -143,7 +141,7 @@ class ProtonMagics(Magics):
             print(help_text())
             return None
         __tracebackhide__ = True  # a traceback shows the user's lines
-        execute = self._compiled(source)
+        execute = compiled(self._shell, source, is_statement=cell is None)
         recording = self._start(options)
         try:
             if recording.repetition.is_plain:
@@ -247,41 +245,12 @@ class ProtonMagics(Magics):
             lines = transform(lines)
         return lines
 
-    def _compiled(self, source: str) -> Callable[[dict[str, Any] | None], Any]:
-        """Compile a statement or a body; what is returned runs it and gives its last value."""
-        shell = self._shell
-        code = shell.transform_cell(source)
-        # Cached as a cell is: tracebacks and @triton.jit find the source. IPython 9 counts up when
-        # a cell starts and IPython 8 when it ends; the result in the making has the cell's number.
-        cell = getattr(shell.displayhook.exec_result, "execution_count", None)
-        file = shell.compile.cache(code, cell or shell.execution_count, raw_code=source)
-        tree = shell.transform_ast(shell.compile.ast_parse(code, filename=file))
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        body = shell.compile(tree, file, "exec")
-        value = shell.compile(ast.Expression(last.value), file, "eval") if last else None
-
-        def execute(local_ns: dict[str, Any] | None) -> Any:
-            __tracebackhide__ = True
-            exec(body, shell.user_global_ns, local_ns)
-            return eval(value, shell.user_global_ns, local_ns) if value else None
-
-        return execute
-
 
 def _read_call(line: str, cell: str) -> OptionLine:
     """Check a call of the cell magic: from code, or by IPython for a wrong option line."""
     found = read_cell([f"%%proton {line}\n", *cell.splitlines(keepends=True)])
     assert found is not None
     return found.options
-
-
-def _value_is_used() -> bool:
-    """Whether the code that called ``%proton`` takes its value, or the call stands alone."""
-    caller = sys._getframe(3)  # behind this function, the magic and IPython's run_line_magic
-    after = next(
-        step for step in dis.get_instructions(caller.f_code) if step.offset > caller.f_lasti
-    )
-    return after.opname not in ("POP_TOP", "PRINT_EXPR", "CALL_INTRINSIC_1")
 
 
 def load(shell: InteractiveShell) -> None:

@@ -200,6 +200,9 @@ def _variable(word: str) -> str:
         raise UsageError(
             f"{word!r} is neither an option nor a NAME that Python allows.\n{_legal_options()}"
         )
+    option = next((option for option in OPTIONS if option.name == word), None)
+    if option is not None:
+        raise UsageError(f"{word} has no value; for example {option.example}")
     return word
 
 

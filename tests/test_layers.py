@@ -35,11 +35,13 @@ ROOMS = {
     "views": Room("errors model formats front_end", "anywidget numpy pandas plotly rich traitlets"),
     "display": Room("errors model front_end views", "IPython pandas"),
     "option_line": Room("errors model capture", "IPython"),
+    "statement": Room("", "IPython"),
     "cell_transformer": Room("capture option_line", "IPython"),
     "repetition": Room("capture", "IPython"),
     "watch": Room("errors model front_end capture display views", "IPython"),
     "magic": Room(
-        "errors model capture display option_line cell_transformer repetition watch", "IPython"
+        "errors model capture display option_line cell_transformer repetition watch statement",
+        "IPython",
     ),
     "page": Room("errors formats views", "jinja2 markdown_it markupsafe nbformat nh3 pygments"),
     "report": Room("errors formats page", "nbclient nbformat traitlets"),

@@ -97,3 +97,10 @@ def test_help(notebook: Notebook, source: str) -> None:
 def test_question_mark_shows_the_same_help(notebook: Notebook) -> None:
     out = notebook.run("%%proton?").out
     assert help_text() in out.replace("\x1b[0m", "")
+
+
+def test_a_statement_that_cannot_be_compiled_is_a_usage_error(notebook: Notebook) -> None:
+    ran = notebook.run("%proton view=none await double()")
+    assert isinstance(ran.result.error_in_exec, UsageError)
+    assert "UsageError: %proton cannot run 'await double()': 'await' outside function" in ran.err
+    assert "need %%proton over a cell" in ran.err

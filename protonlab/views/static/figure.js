@@ -223,30 +223,20 @@ function watch(getPlotly) {
 
 // One line in a corner of the page while the kernel is busy. It is no output, so nothing stores it.
 function showProgress(model) {
-  let line, timer;
-  const clear = () => {
-    clearTimeout(timer);
-    line?.remove();
-    line = undefined;
-  };
+  const line = Object.assign(document.createElement("div"), { className: "protonlab-progress" });
+  line.role = "status";
+  line.style.cssText = `position: fixed; right: 16px; bottom: 36px; z-index: 1000; padding: 4px 10px;
+    border: 1px solid var(--jp-border-color1, GrayText); border-radius: 4px;
+    background: var(--jp-layout-color2, Canvas); color: var(--jp-ui-font-color1, CanvasText);
+    font: 13px system-ui, sans-serif`;
+  let timer;
+  const clear = () => line.remove();
   model.on("msg:custom", ({ kind, text }) => {
     if (kind !== "progress") return;
-    if (!text) return clear();
-    if (!line) {
-      line = document.createElement("div");
-      line.className = "protonlab-progress";
-      line.role = "status";
-      Object.assign(line.style, {
-        ...{ position: "fixed", right: "16px", bottom: "36px", zIndex: 1000 },
-        ...{ padding: "4px 10px", borderRadius: "4px", font: "13px system-ui, sans-serif" },
-        background: "var(--jp-layout-color2, Canvas)",
-        border: "1px solid var(--jp-border-color1, GrayText)",
-        color: "var(--jp-ui-font-color1, CanvasText)",
-      });
-      document.body.append(line);
-    }
-    line.textContent = text;
     clearTimeout(timer);
+    if (!text) return clear();
+    line.textContent = text;
+    document.body.append(line);
     timer = setTimeout(clear, 30_000); // a kernel that died takes nothing away
   });
   return clear;
