@@ -64,13 +64,13 @@ def bars(
             f"No kernel recorded {caption(wanted)}." if len(kernels) else "No kernel was recorded."
         )
         return BarsFigure(layout=empty_layout("bars", title, why))
-    notes = [selection.note] if selection.note else []
+    notes = list(selection.notes)
     if len(known) < len(kernels):
         notes.append(f"{counted(len(kernels) - len(known), 'kernel')} without {caption(wanted)}.")
     if len(known) > top:
         notes.append(f"{counted(len(known) - top, 'more kernel')}: top={top}.")
     drawn = values.head(top).to_numpy()
-    return _figure(profile, wanted, known.head(top), drawn, title, " ".join(notes))
+    return _figure(profile, wanted, known.head(top), drawn, title, notes)
 
 
 def _figure(
@@ -79,7 +79,7 @@ def _figure(
     kernels: pd.DataFrame,
     values: FloatArray,
     title: str,
-    note: str,
+    notes: list[str],
 ) -> BarsFigure:
     labels = told_apart([cleaned(str(label)) for label in kernels["label"]], _LONGEST_LABEL)
     texts = [metric.format(value) for value in values]
@@ -97,7 +97,7 @@ def _figure(
         }
     )
     low, high = table["width"].min(), table["width"].max()
-    layout = layout_of("bars", title, len(table), legend=needs_legend(table), note=note) | {
+    layout = layout_of("bars", title, len(table), legend=needs_legend(table), notes=notes) | {
         "bargap": 0.2,
         "xaxis": {
             "visible": False,

@@ -148,7 +148,7 @@ def table(
     wanted = _names(profile) if asked is None else list(asked)
     values = profile.to_dataframe(wanted, by="kernel").loc[selection.kernels.index]
     listed = values.head(top)
-    notes = [selection.note] if selection.note else []
+    notes = list(selection.notes)
     if not len(values):
         notes.append("No kernel was recorded.")
     if len(values) > top:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from protonlab.views import theme
@@ -17,7 +18,7 @@ def title_of(name: str, *parts: str) -> str:
 
 
 def layout_of(
-    view: View, title: str, rows: int, *, legend: bool = False, note: str = ""
+    view: View, title: str, rows: int, *, legend: bool = False, notes: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Layout of a figure; its axes are the view's.
 
@@ -31,10 +32,10 @@ def layout_of(
         Rows of boxes; the figure is as high as they need.
     legend
         Whether colours need an explanation.
-    note
-        One sentence under the boxes, not escaped.
+    notes
+        Sentences under the boxes, each on a line of its own, not escaped.
     """
-    below = theme.ROW_HEIGHT * bool(note) + theme.LEGEND_HEIGHT * legend
+    below = theme.ROW_HEIGHT * len(notes) + theme.LEGEND_HEIGHT * legend
     margin = theme.MARGIN | {"b": theme.MARGIN["b"] + below}
     return {
         "template": "none",
@@ -73,7 +74,7 @@ def layout_of(
             "itemdoubleclick": False,
             "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
         },
-        "annotations": [_footnote(note)] if note else [],
+        "annotations": [_footnote(notes)] if notes else [],
     }
 
 
@@ -92,9 +93,9 @@ def empty_layout(view: View, title: str, why: str) -> dict[str, Any]:
     }
 
 
-def _footnote(note: str) -> dict[str, Any]:
+def _footnote(notes: Sequence[str]) -> dict[str, Any]:
     return {
-        "text": escaped(note),
+        "text": "<br>".join(map(escaped, notes)),
         **{"x": 0, "xanchor": "left", "xref": "paper"},
         **{"y": 0, "yanchor": "top", "yref": "paper"},
         "showarrow": False,

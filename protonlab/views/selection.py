@@ -22,12 +22,12 @@ class Selection:
     ----------
     kernels
         Rows of ``profile.kernels``.
-    note
-        One sentence with the number of kernels left out and their share of time, or empty.
+    notes
+        Sentences on the number of kernels left out and their share of time, or none.
     """
 
     kernels: pd.DataFrame
-    note: str
+    notes: tuple[str, ...] = ()
 
 
 def select(profile: Profile, *, everything: bool = False) -> Selection:
@@ -37,19 +37,22 @@ def select(profile: Profile, *, everything: bool = False) -> Selection:
     outside = kernels["hook"].isin(_OUTSIDE).to_numpy(dtype=bool)
     filtered = info.include is not None or info.exclude is not None
     if not filtered or not outside.any():
-        return Selection(kernels, "")
+        return Selection(kernels)
     parts = [
         f"{counted(len(rows), 'kernel')} {HOOK_WORDS[state]}{_share_of_time(rows, kernels)}"
         for state in _OUTSIDE
         if len(rows := kernels[kernels["hook"] == state])
     ]
     if outside.all():
-        return Selection(kernels, f"The filter kept no kernel: {', '.join(parts)}.")
+        return Selection(kernels, (f"The filter kept no kernel: {', '.join(parts)}.",))
     if everything:
-        return Selection(kernels, f"Outside of the filter: {', '.join(parts)}.")
+        return Selection(kernels, (f"Outside of the filter: {', '.join(parts)}.",))
     return Selection(
         kernels[~outside],
-        f"Not shown: {', '.join(parts)}; bars() and table() with everything=True add them.",
+        (
+            f"Not shown: {', '.join(parts)}.",
+            "bars() and table() add them with everything=True.",
+        ),
     )
 
 

@@ -6,6 +6,7 @@ has its own white ground, because nobody swaps its colours on a dark page.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -30,7 +31,7 @@ def picture(figure: dict[str, Any]) -> str:
     draw = _bars if view == "bars" else _flame
     body = [_text(8, 26, unmarked(layout.get("title", {}).get("text", "")), theme.TITLE_SIZE)]
     body += [part for trace in boxes for part in draw(trace, boxes)]
-    body += [_note(note, layout) for note in layout.get("annotations", [])]
+    body += [line for note in layout.get("annotations", []) for line in _note(note, layout)]
     if layout.get("showlegend"):
         body += _legend(boxes, layout["height"])
     return (
@@ -74,12 +75,15 @@ def _bars(trace: dict[str, Any], boxes: list[dict[str, Any]]) -> list[str]:
     return parts
 
 
-def _note(note: dict[str, Any], layout: dict[str, Any]) -> str:
-    """Draw a footnote, or the sentence in place of a picture: the layout has no other notes."""
-    text = unmarked(note["text"])
+def _note(note: dict[str, Any], layout: dict[str, Any]) -> Iterator[str]:
+    """Draw footnotes, or the sentence in place of a picture: the layout has no other notes."""
+    lines = [unmarked(line) for line in note["text"].split("<br>")]
     if note["y"] > 0:
-        return _text(_WIDTH / 2, layout["height"] / 2, text, theme.TITLE_SIZE, "middle")
-    return _text(8, layout["height"] - layout["margin"]["b"] + 16, text)
+        yield _text(_WIDTH / 2, layout["height"] / 2, lines[0], theme.TITLE_SIZE, "middle")
+        return
+    top = layout["height"] - layout["margin"]["b"] + 16
+    for row, line in enumerate(lines):
+        yield _text(8, top + row * theme.ROW_HEIGHT, line)
 
 
 def _legend(boxes: list[dict[str, Any]], height: float) -> list[str]:

@@ -184,7 +184,9 @@ def main() -> None:
     print(
         f"msgpack, 1.01 M frames, to orjson.loads: {seconds['protonlab', 'l.msgpack'] / base:.2f}"
     )
-    if options.hatchet_python:
+    if not options.hatchet_python:
+        print("llnl-hatchet: not measured; name a Python that has it with --hatchet-python")
+    else:
         peer = seconds["llnl-hatchet", "s.json"]
         for name in ("s.json", "s.msgpack"):
             ours = seconds["protonlab", name]

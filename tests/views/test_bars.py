@@ -53,8 +53,8 @@ def test_only_what_the_filter_kept() -> None:
     assert [label for label, *_ in shown(figure)] == ["matmul"]
     assert note(figure) == (
         "Not shown: 1 kernel filtered out (15.0 % of time), "
-        "1 kernel not launched by Triton (10.0 % of time); "
-        "bars() and table() with everything=True add them."
+        "1 kernel not launched by Triton (10.0 % of time).<br>"
+        "bars() and table() add them with everything=True."
     )
 
 

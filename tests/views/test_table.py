@@ -75,8 +75,8 @@ def test_kernels_outside_of_the_filter_are_counted() -> None:
     assert made.rows == (("matmul", "4"),)
     assert made.note == (
         "Not shown: 1 kernel filtered out (15.0 % of time), "
-        "1 kernel not launched by Triton (10.0 % of time); "
-        "bars() and table() with everything=True add them."
+        "1 kernel not launched by Triton (10.0 % of time). "
+        "bars() and table() add them with everything=True."
     )
     assert made.note in str(made)
     assert made.note in made.html()
