@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import nbformat
 from nbclient import NotebookClient
@@ -122,19 +124,28 @@ def run_notebook(
         # Searched nowhere, python3 is this Python; a kernel spec of that name elsewhere on this
         # machine may be one without protonlab.
         config=Config({"KernelSpecManager": {"kernel_dirs": []}}),
-        extra_arguments=["--log-level=ERROR"],  # the kernel writes its log to our terminal
+        extra_arguments=["--log-level=ERROR"],
         timeout=timeout,
         resources={"metadata": {"path": str(folder.resolve())}},
         on_cell_start=lambda cell, cell_index: on_cell(cell_index) if on_cell else None,
     )
+    # What the process itself writes is its log, also of its own shutdown: no output of a cell.
+    with tempfile.TemporaryFile() as log:
+        return _problem_of(client, timeout, log)
+
+
+def _problem_of(client: NotebookClient, timeout: float, log: IO[bytes]) -> str | None:
     try:
-        client.execute()
+        client.execute(stderr=log)
     except CellExecutionError as error:
         return f"a cell raised {error.ename}: {error.evalue}".splitlines()[0].rstrip(": ")
     except CellTimeoutError:
         return f"a cell did not finish within {timeout:g} s"
     except DeadKernelError:
-        return "the kernel died"
+        log.seek(0)
+        lines = log.read().decode(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f"the kernel died; the last it wrote: {last}" if last else "the kernel died"
     return None
 
 
