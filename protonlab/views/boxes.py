@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,7 @@ def needs_legend(table: pd.DataFrame) -> bool:
     return table["role"][table["role"] != "scope"].nunique() > 1
 
 
-def box_traces(table: pd.DataFrame) -> list[dict[str, Any]]:
+def box_traces(table: pd.DataFrame, names: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
     """Make traces of boxes.
 
     Parameters
@@ -23,13 +24,16 @@ def box_traces(table: pd.DataFrame) -> list[dict[str, Any]]:
         One row a box: ``role``, a key of `theme.ROLES`; ``start``, ``width`` and ``row``, its
         place; ``label`` and ``aside``, unescaped, from which the ES module makes the text anew
         when the room changes; ``text`` and ``hover``, escaped; ``edge``, in pixels.
+    names
+        Role -> escaped words in the legend, where they are not the role's own.
     """
+    names = names or {}
     return [
         {
             "type": "bar",
             "orientation": "h",
             "meta": "boxes",
-            "name": theme.ROLES[role].name,
+            "name": names.get(role, theme.ROLES[role].name),
             "showlegend": role != "scope",
             "base": rows["start"].tolist(),
             "x": rows["width"].tolist(),
@@ -52,11 +56,11 @@ def box_traces(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _marker(role: theme.Role, edges: list[int]) -> dict[str, Any]:
     marker = {"color": role.fill.light, "line": {"color": theme.EDGE.light, "width": edges}}
-    if role.pattern:
+    if role.hatch is not None:
         marker["pattern"] = {
             "shape": role.pattern,
-            "fgcolor": theme.MUTED.light,
-            "solidity": 0.1,
-            "size": 8,
+            "bgcolor": role.fill.light,
+            "fgcolor": role.hatch.light,
+            **{"fillmode": "replace", "solidity": 0.3, "size": 8},
         }
     return marker
