@@ -23,13 +23,14 @@ if TYPE_CHECKING:
         ProtonLabError,
     )
     from protonlab.formats import load
-    from protonlab.model import Device, KernelFilter, Metric, Profile, Trace
+    from protonlab.model import Comparison, Device, KernelFilter, Metric, Profile, Trace, compare
     from protonlab.report import export_report
     from protonlab.views import bars, flame, table
 
 # Public name -> the module that defines it.
 _HOME = {
     "CaptureError": "protonlab.errors",
+    "Comparison": "protonlab.model",
     "Device": "protonlab.model",
     "KernelFilter": "protonlab.model",
     "LaunchHook": "protonlab.capture",
@@ -42,6 +43,7 @@ _HOME = {
     "Session": "protonlab.capture",
     "Trace": "protonlab.model",
     "bars": "protonlab.views",
+    "compare": "protonlab.model",
     "device": "protonlab.capture",
     "doctor": "protonlab.capture",
     "export_report": "protonlab.report",
@@ -52,6 +54,7 @@ _HOME = {
 
 __all__ = [
     "CaptureError",
+    "Comparison",
     "Device",
     "KernelFilter",
     "LaunchHook",
@@ -65,6 +68,7 @@ __all__ = [
     "Trace",
     "__version__",
     "bars",
+    "compare",
     "device",
     "doctor",
     "export_report",

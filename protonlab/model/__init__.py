@@ -1,6 +1,7 @@
 """Ground floor: profiles as tables, the metric grammar, filters, devices."""
 
 from protonlab.model.clocks import ClockReading
+from protonlab.model.comparison import Comparison, compare
 from protonlab.model.devices import Device
 from protonlab.model.filters import KernelFilter
 from protonlab.model.frames import MetricColumn
@@ -12,6 +13,7 @@ from protonlab.model.units import format_quantity
 
 __all__ = [
     "ClockReading",
+    "Comparison",
     "Device",
     "KernelFilter",
     "Metric",
@@ -19,5 +21,6 @@ __all__ = [
     "Profile",
     "ProfileInfo",
     "Trace",
+    "compare",
     "format_quantity",
 ]

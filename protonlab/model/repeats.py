@@ -49,10 +49,22 @@ class Repeats:
     ) -> pd.DataFrame:
         """Return the frame table with the metrics of one repeat in place of the sums."""
         values = self.values[self.values["repeat"] == repeat].set_index("frame_id")
-        result = frames.copy()
-        for column in (each.column for each in columns):
-            if column in values:
-                result[column] = values[column].reindex(frames.index)
-            else:
-                result[column] = pd.Series(np.nan, index=frames.index)
-        return result
+        return _replaced(frames, columns, values)
+
+    def mean(self, frames: pd.DataFrame, columns: Sequence[MetricColumn]) -> pd.DataFrame:
+        """Return the frame table with what a repeat recorded on average in place of the sums."""
+        sums = self.values.drop(columns="repeat").groupby("frame_id").sum(min_count=1)
+        return _replaced(frames, columns, sums / self.number)
+
+
+def _replaced(
+    frames: pd.DataFrame, columns: Sequence[MetricColumn], values: pd.DataFrame
+) -> pd.DataFrame:
+    """Put other metrics, by frame, in place of a frame table's own."""
+    result = frames.copy()
+    for column in (each.column for each in columns):
+        if column in values:
+            result[column] = values[column].reindex(frames.index)
+        else:
+            result[column] = pd.Series(np.nan, index=frames.index)
+    return result

@@ -103,6 +103,54 @@ def _bounds(values: FloatArray, method: IntervalMethod, confidence: float) -> tu
     return float(bounds.low), float(bounds.high)
 
 
+def ratio_bounds(
+    before: FloatArray, after: FloatArray, confidence: float = 0.95
+) -> tuple[FloatArray, FloatArray]:
+    """Compute intervals for ratios of the means of two independent series of measurements.
+
+    Student's t on the logarithm of each ratio, whose standard error follows from the relative
+    errors of both means, with Welch's degrees of freedom.
+
+    Parameters
+    ----------
+    before, after
+        Measurements, shape (n, k) and (m, k): n and m of each of k quantities; missing ones are
+        left out.
+    confidence
+        Between 0 and 1.
+
+    Returns
+    -------
+    low, high
+        Bounds of ``after / before``, shape (k,); NaN where a side has fewer than two measurements,
+        or where both means are not positive.
+
+    Examples
+    --------
+    >>> low, high = ratio_bounds(np.array([[9.0], [11.0]]), np.array([[10.0], [10.0]]))
+    >>> low.round(2), high.round(2)
+    (array([0.28]), array([3.56]))
+    """
+    (mean, error, free), (other_mean, other_error, other_free) = map(_relative, (before, after))
+    squares = error**2 + other_error**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = squares**2 / (error**4 / free + other_error**4 / other_free)
+        ratio = other_mean / mean
+    half = stats.t.ppf((1 + confidence) / 2, freedom) * np.sqrt(squares)
+    half = np.where(squares == 0, 0.0, half)
+    ratio[~((free >= 1) & (other_free >= 1) & (mean > 0) & (other_mean > 0))] = np.nan
+    return ratio * np.exp(-half), ratio * np.exp(half)
+
+
+def _relative(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mean of each column, its relative standard error, and its degrees of freedom."""
+    n = (~np.isnan(samples)).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.nansum(samples, axis=0) / n
+        variance = np.nansum((samples - mean) ** 2, axis=0) / (n - 1)
+        return mean, np.sqrt(variance / n) / mean, (n - 1).astype(np.float64)
+
+
 def described(
     samples: FloatArray, quantiles: Sequence[float], method: IntervalMethod, confidence: float
 ) -> dict[str, float]:

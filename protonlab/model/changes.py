@@ -1,0 +1,119 @@
+"""What two values of the same thing say: added, removed, changed or unchanged, and how surely."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from protonlab.model.frames import BoolArray, FloatArray
+from protonlab.model.metrics import Metric
+from protonlab.model.statistics import ratio_bounds
+
+CHANGES = ("added", "removed", "changed", "unchanged")
+VALUE_COLUMNS = ("change", "before", "after", "difference", "ratio", "low", "high", "verdict")
+# Without repeats, what differs by no more than this counts as unchanged.
+WITHIN_PERCENT = 1
+CONFIDENCE = 0.95
+
+Samples = tuple[FloatArray, FloatArray]
+
+
+def change_columns(
+    metric: Metric,
+    before: FloatArray,
+    after: FloatArray,
+    present: tuple[BoolArray, BoolArray],
+    samples: Samples | None,
+) -> dict[str, object]:
+    """Compare two columns of values.
+
+    Parameters
+    ----------
+    metric
+        What was measured.
+    before, after
+        Values, shape (k,); NaN where missing.
+    present
+        Whether each thing is there at all, before and after.
+    samples
+        Where both were repeated, what each repeat measured, shapes (n, k) and (m, k).
+
+    Returns
+    -------
+    dict
+        Columns ``change``, ``before``, ``after``, ``difference`` and ``ratio``; with samples also
+        ``low``, ``high`` and ``verdict``.
+    """
+    absent = np.nan_to_num if metric.additive else np.asarray
+    difference = absent(after) - absent(before)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(before == 0, np.nan, after / before)
+    missing = np.isnan(before) & np.isnan(after)
+    same = missing | (100 * np.abs(difference) <= WITHIN_PERCENT * np.abs(before))
+    columns: dict[str, object] = {
+        "before": before,
+        "after": after,
+        "difference": difference,
+        "ratio": ratio,
+    }
+    if samples is not None:
+        low, high = ratio_bounds(*samples, CONFIDENCE)
+        if not metric.additive:
+            # The ratio of two rates is that of their sums; it scatters as the rates do.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                moved = ratio / np.sqrt(low * high)
+            low, high = low * moved, high * moved
+        same = np.where(np.isnan(low), same, (low <= 1) & (high >= 1))
+        columns |= {"low": low, "high": high}
+    change = np.where(same, "unchanged", "changed").astype(object)
+    change[~present[0]] = "added"
+    change[~present[1]] = "removed"
+    columns["change"] = pd.Categorical(change, list(CHANGES))
+    if samples is not None:
+        counts = [(~np.isnan(side)).sum(axis=0).tolist() for side in samples]
+        rows = zip(change, ratio, low, high, *counts, strict=True)
+        columns["verdict"] = [_verdict(metric, *row) for row in rows]
+    return columns
+
+
+def _verdict(
+    metric: Metric, change: str, ratio: float, low: float, high: float, n: int, m: int
+) -> str:
+    """Say in words what an interval of a ratio means."""
+    if change in ("added", "removed"):
+        return "new" if change == "added" else "gone"
+    repeats = f"{n} repeats" if n == m else f"{n} and {m} repeats"
+    if math.isnan(low):
+        return f"cannot tell: no interval of the ratio follows from {repeats}"
+    if low <= 1 <= high:
+        bounds = f"{_digits(low)} to {_digits(high)}"
+        return f"cannot tell: the interval of the ratio, {bounds}, holds 1 ({repeats})"
+    more, less = ("slower", "faster") if metric.unit == "s" else ("higher", "lower")
+    shares = sorted(abs(100 * (bound - 1)) for bound in (low, high))
+    bounds = " to ".join(map(_percent, shares))
+    return (
+        f"{more if ratio > 1 else less} by {percent_of(ratio)}, "
+        f"{100 * CONFIDENCE:g} % interval {bounds}, {repeats}"
+    )
+
+
+def percent_of(ratio: float) -> str:
+    """Write by how much a ratio differs from 1: ``2.7 %``."""
+    return f"{_percent(abs(100 * (ratio - 1)))} %"
+
+
+def _percent(value: float) -> str:
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 0.95 else f"{value:.2g}"
+
+
+def _digits(ratio: float) -> str:
+    """Write a ratio so that it does not read as 1 when it is not."""
+    for digits in range(2, 8):
+        text = f"{ratio:.{digits}f}"
+        if ratio == 1 or float(text) != 1:
+            return text
+    return f"{ratio!r}"
