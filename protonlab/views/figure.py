@@ -36,8 +36,26 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
         server = figure_server()
         if server.comm is None:  # closed by ipywidgets' close_all()
             server.open()
+        if type(self).refined is not ProfileFigure.refined:
+            server.remember(self, figure)
         # JupyterLab would prefer plotly's JSON to HTML and draw it without zoom and theme.
         return {"text/html": figure_html(figure, static), "text/plain": repr(self)}
+
+    def refined(self, focus: Any) -> ProfileFigure | None:
+        """Return a figure with more of a part, for a page that zooms to it.
+
+        Parameters
+        ----------
+        focus
+            What the ES module says of the part: the frame of a flame graph's box, or the range
+            of the horizontal axis, ``{"range": [low, high]}``.
+
+        Returns
+        -------
+        ProfileFigure or None
+            None when the figure shows all there is, as this class does.
+        """
+        return None
 
     def _ipython_display_(self) -> None:
         """Leave the display to `_repr_mimebundle_`; plotly's own would pick a renderer."""

@@ -16,16 +16,25 @@ _FIGURE = re.compile(
 )
 
 
-def module_source() -> str:
-    """Source of the ES module that draws figures, zooms and follows the theme."""
-    return (resources.files("protonlab.views") / "static" / "figure.js").read_text("utf-8")
+def drawing_source() -> str:
+    """Source of the ES module that draws figures, zooms, searches and follows the theme."""
+    return _source("figure.js")
+
+
+def kernel_source() -> str:
+    """Source of the same module for pages with a living kernel."""
+    return f"{drawing_source()}\n{_source('kernel.js')}"
+
+
+def _source(name: str) -> str:
+    return (resources.files("protonlab.views") / "static" / name).read_text("utf-8")
 
 
 def page_script() -> str:
     """HTML that draws every figure of a page; it belongs at the end of the body, once."""
     return (
         f"<script>{get_plotlyjs()}</script>\n"
-        f'<script type="module">\n{module_source()}\nwatch(async () => Plotly);\n</script>\n'
+        f'<script type="module">\n{drawing_source()}\nwatch(async () => Plotly);\n</script>\n'
     )
 
 

@@ -1,10 +1,10 @@
 // Draws protonlab's figures with plotly.js: theme, zoom of a flame graph, keyboard.
 //
 // A figure stands in a page as <div class="protonlab-figure"> with plotly's JSON and a picture. It is
-// drawn in place of the picture as soon as the page can have plotly.js: in a notebook from a living
-// kernel, through anywidget (`initialize`), in an exported page from the page itself (`watch`). What
-// protonlab adds to the JSON stands in `layout.meta.protonlab`: the view's name, and for each light
-// colour its dark twin.
+// drawn in place of the picture as soon as the page can have plotly.js (`watch`): in a notebook from
+// a living kernel (kernel.js), in an exported page from the page itself. What protonlab adds to the
+// JSON stands in `layout.meta.protonlab`: the view's name; for each light colour its dark twin; what
+// `config` of plotly differs; and the `id` under which a living kernel knows more of the figure.
 
 const CONFIG = { displaylogo: false, doubleClick: false, modeBarButtons: [["toImage"]] };
 const TEXT_PADDING = 10; // pixels of a box that its text cannot use
@@ -12,28 +12,9 @@ const NARROW = 3; // a box narrower than this, in pixels, has no edge: it would 
 const MIN_TEXT = 24; // a box with less room than this, in pixels, stays empty
 const FIGURES = "div.protonlab-figure";
 const TALLEST = 900; // a higher figure scrolls
-
-// plotly.js comes from the kernel, once a page.
-function plotlyFrom(model) {
-  if (globalThis.Plotly) return Promise.resolve(globalThis.Plotly);
-  globalThis.protonlabPlotly ??= new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      globalThis.protonlabPlotly = undefined; // the next figure asks again
-      reject(new Error("the kernel did not send plotly.js"));
-    }, 60_000);
-    model.on("msg:custom", async (message, [packed]) => {
-      if (message.kind !== "plotly.js") return;
-      clearTimeout(timer);
-      const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-      const module = { exports: {} };
-      const source = await new Response(unpacked).text();
-      new Function("module", "exports", "define", source)(module, module.exports);
-      resolve(module.exports);
-    });
-    model.send({ kind: "plotly.js" });
-  });
-  return globalThis.protonlabPlotly;
-}
+const PAUSE = 200; // milliseconds without a move before the kernel is asked for more
+// Functions (id, focus) -> a figure's JSON or null, one for each living kernel of the page.
+const kernels = (globalThis.protonlabKernels ??= new Set());
 
 const darkMedia = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
 
@@ -80,7 +61,9 @@ function fit(label, aside, room) {
 class Drawing {
   constructor(host, Plotly, figure) {
     Object.assign(this, { host, Plotly, figure, width: 0 });
-    this.flame = figure.layout.meta?.protonlab?.view === "flame" ? new Flame(this) : null;
+    this.own = figure.layout.meta?.protonlab ?? {};
+    this.config = { ...CONFIG, ...this.own.config };
+    this.flame = this.own.view === "flame" ? new Flame(this) : null;
     this.plot = document.createElement("div");
     host.replaceChildren(this.plot);
     Object.assign(host.style, { maxHeight: `${TALLEST}px`, overflowY: "auto" });
@@ -97,10 +80,36 @@ class Drawing {
 
   paint() {
     const { data, layout } = this.flame ? this.flame.visible() : this.figure;
-    const twins = isDark() ? (layout.meta?.protonlab?.dark ?? {}) : {};
+    const twins = isDark() ? (this.own.dark ?? {}) : {};
     const drawn = recolour({ data, layout: { ...layout, width: this.width } }, twins);
-    this.drawn = this.Plotly.react(this.plot, drawn.data, drawn.layout, CONFIG);
-    this.drawn.then(() => this.flame?.listen());
+    this.drawn = this.Plotly.react(this.plot, drawn.data, drawn.layout, this.config);
+    this.drawn.then(() => (this.flame ?? this).listen());
+  }
+
+  listen() {
+    if (!this.own.id) return;
+    this.plot.removeAllListeners("plotly_relayout");
+    this.plot.on("plotly_relayout", () => this.follow());
+  }
+
+  // A part was zoomed to: show what the kernel knows of it.
+  follow() {
+    const range = [...this.plot.layout.xaxis.range];
+    const isThere = () => range.every((end, at) => end === this.plot.layout.xaxis.range[at]);
+    clearTimeout(this.timer);
+    this.timer = setTimeout(async () => {
+      const refined = await this.ask({ range });
+      if (!refined || !isThere()) return;
+      this.figure = refined;
+      this.paint();
+    }, PAUSE);
+  }
+
+  // What a living kernel answers to a focus: a figure's JSON, or null when there is nothing more.
+  async ask(focus) {
+    if (!this.own.id) return null;
+    const answers = await Promise.all([...kernels].map((ask) => ask(this.own.id, focus)));
+    return answers.find(Boolean) ?? null;
   }
 }
 
@@ -220,30 +229,3 @@ function watch(getPlotly) {
   tryToDraw();
   return () => observer.disconnect();
 }
-
-// One line in a corner of the page while the kernel is busy. It is no output, so nothing stores it.
-function showProgress(model) {
-  const line = Object.assign(document.createElement("div"), { className: "protonlab-progress" });
-  line.role = "status";
-  line.style.cssText = `position: fixed; right: 16px; bottom: 36px; z-index: 1000; padding: 4px 10px;
-    border: 1px solid var(--jp-border-color1, GrayText); border-radius: 4px;
-    background: var(--jp-layout-color2, Canvas); color: var(--jp-ui-font-color1, CanvasText);
-    font: 13px system-ui, sans-serif`;
-  let timer;
-  const clear = () => line.remove();
-  model.on("msg:custom", ({ kind, text }) => {
-    if (kind !== "progress") return;
-    clearTimeout(timer);
-    if (!text) return clear();
-    line.textContent = text;
-    document.body.append(line);
-    timer = setTimeout(clear, 30_000); // a kernel that died takes nothing away
-  });
-  return clear;
-}
-
-function initialize({ model }) {
-  const endings = [watch(() => plotlyFrom(model)), showProgress(model)];
-  return () => endings.forEach((end) => end());
-}
-export default { initialize };
