@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         ProfileFormatError,
         ProtonLabError,
     )
-    from protonlab.formats import load
+    from protonlab.formats import export_trace, load
     from protonlab.model import Comparison, Device, KernelFilter, Metric, Profile, Trace, compare
     from protonlab.report import export_report
     from protonlab.views import bars, flame, table
@@ -47,6 +47,7 @@ _HOME = {
     "device": "protonlab.capture",
     "doctor": "protonlab.capture",
     "export_report": "protonlab.report",
+    "export_trace": "protonlab.formats",
     "flame": "protonlab.views",
     "load": "protonlab.formats",
     "table": "protonlab.views",
@@ -72,6 +73,7 @@ __all__ = [
     "device",
     "doctor",
     "export_report",
+    "export_trace",
     "flame",
     "load",
     "load_ipython_extension",

@@ -124,4 +124,6 @@ def _pieces(part: Part, profile: Profile) -> list[tuple[int | None, Profile]]:
 def trace_of(parts: Sequence[Part], source: Source) -> Trace:
     """Read a chrome trace; several files are its phases."""
     traces = [read_trace(part.data, info=source.info) for part in parts if part.data]
-    return Trace.joined(traces, source.info)
+    record = source.seen.record
+    trace = Trace.joined(traces, source.info)
+    return trace.with_hook(record.kernel_of, record.kept, record.filtered, record.kept)

@@ -11,7 +11,7 @@ from protonlab.formats.chrome_trace import read_chrome_trace
 from protonlab.formats.hatchet import MAX_DEPTH, MAX_FRAMES, read_hatchet
 from protonlab.model import Profile, ProfileInfo, Trace
 
-__all__ = ["load", "read_profile", "read_trace"]
+__all__ = ["export_trace", "load", "read_profile", "read_trace"]
 
 _MSGPACK_ARRAYS = (*range(0x90, 0xA0), 0xDC, 0xDD)
 
@@ -83,6 +83,46 @@ def read_profile(data: bytes, *, info: ProfileInfo | None = None) -> Profile:
 def read_trace(data: bytes, *, info: ProfileInfo | None = None) -> Trace:
     """Read a chrome trace that Proton wrote; ProfileFormatError when it is none."""
     return read_chrome_trace(data, source="trace data", info=info)
+
+
+def export_trace(source: Trace | str | os.PathLike[str], path: str | os.PathLike[str]) -> Trace:
+    """Write a trace so that Perfetto (ui.perfetto.dev) and chrome://tracing open it.
+
+    A trace in memory is written as `Trace.save` does. A file is loaded first: Triton 3.6 writes a
+    document for each stream, one behind the other, which no other program reads; here they become
+    one. The base time, by which traces of one host can be laid over each other, is kept.
+
+    Parameters
+    ----------
+    source
+        A trace, or the path of a chrome trace.
+    path
+        File to write; gzipped when its name ends in ``.gz``. An older file survives a failure.
+
+    Returns
+    -------
+    Trace
+        What was written; `load` gives back an equal one.
+
+    Raises
+    ------
+    ProtonLabError
+        If `source` is no trace.
+    OSError
+        If a file cannot be read or written.
+
+    Examples
+    --------
+    >>> protonlab.export_trace("proton.chrome_trace", "for_perfetto.json.gz")  # doctest: +SKIP
+    """
+    trace = load(source) if isinstance(source, (str, os.PathLike)) else source
+    if not isinstance(trace, Trace):
+        raise ProtonLabError(
+            f"export_trace() takes a trace, and this is a {type(trace).__name__}; "
+            "record one with data='trace', and save a profile with its save()"
+        )
+    trace.save(path)
+    return trace
 
 
 def _unzipped(data: bytes, name: str, max_bytes: int) -> bytes:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import io
 import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
 import pandas as pd
@@ -27,10 +29,13 @@ def write_document(profile: Any, path: Path) -> None:
 
 
 def write_atomically(pieces: Iterable[str], path: Path) -> None:
-    """Write text beside the target, which it then replaces: an older file survives a failure."""
+    """Write text beside the target, which it then replaces: an older file survives a failure.
+
+    What is called ``.gz`` is gzipped.
+    """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        with os.fdopen(handle, "wb") as file, _text_stream(file, path) as stream:
             stream.writelines(pieces)
         # mkstemp gives 0600; a profile gets the permissions of any new file.
         umask = os.umask(0)
@@ -40,6 +45,13 @@ def write_atomically(pieces: Iterable[str], path: Path) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _text_stream(file: IO[bytes], path: Path) -> IO[str]:
+    if path.suffix == ".gz":
+        packed = gzip.GzipFile(fileobj=file, mode="wb", filename="", compresslevel=6)
+        return io.TextIOWrapper(cast("BinaryIO", packed), encoding="utf-8")
+    return io.TextIOWrapper(file, encoding="utf-8")
 
 
 def _document(profile: Any) -> Iterator[str]:

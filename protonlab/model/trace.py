@@ -12,6 +12,9 @@ column             dtype        meaning
 ``start_ns``       int64        from `Trace.base_time_ns`; ``start_cycles`` in cycles
 ``duration_ns``    Int64        missing on an arrow whose other end is not there
 ``path``           object       names from the root to the event, a tuple; empty on arrows
+``kernel``         category     compiled name, from the launch hook; missing in foreign files
+``hook``           category     one of `protonlab.model.frames.HOOK_STATES` on kernels; missing when
+                                no launch hook's record is at hand
 ``to_lane``        Int64        where a flow arrow ends, at its start plus its duration
 ``flow_id``        Int64        number of the arrow
 metrics            Int64, float what launch metadata, scopes or the backend recorded, and text;
@@ -21,7 +24,8 @@ metrics            Int64, float what launch metadata, scopes or the backend reco
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,14 +34,17 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from protonlab.model.frames import MetricColumn
+from protonlab.model.frames import HOOK_STATES, MetricColumn
 from protonlab.model.info import ProfileInfo
+from protonlab.model.kernels import hooked
 from protonlab.model.trace_document import write_trace
 from protonlab.model.units import counted, format_quantity
 
 # "metadata" and "metric" are what profiling itself launched, and the scopes around it.
-EVENT_KINDS = ("kernel", "scope", "flow", "metadata", "metric", "other")
-EVENT_TEXT = ("name", "label", "kind")
+# "copy" are a GPU's memory copies and fills, which torch.profiler records.
+EVENT_KINDS = ("kernel", "copy", "scope", "flow", "metadata", "metric", "other")
+HOOK_COLUMNS = ("kernel", "hook")
+EVENT_TEXT = ("name", "label", "kind", *HOOK_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,7 @@ class Trace:
         """One line: how many launches and scopes, in how many lanes, over what time."""
         kinds = self.events["kind"].value_counts()
         launches = counted(int(kinds.get("kernel", 0)), "launch", "launches")
-        kernels = counted(len(self.kernels), "kernel")
+        kernels = f"{counted(len(self.kernels), 'kernel')}{self._hook_words()}"
         parts = [f"{launches} of {kernels}"] if kinds.get("kernel", 0) else []
         if kinds.get("scope", 0):
             parts.append(counted(int(kinds["scope"]), "scope"))
@@ -122,13 +129,21 @@ class Trace:
         lanes = counted(timed["lane"].nunique(), "lane")
         return f"{', '.join(parts) or counted(len(timed), 'event')} in {lanes} over {over}"
 
+    def _hook_words(self) -> str:
+        """Say how many kernels the session's hook kept, filtered and did not see."""
+        if "hook" not in self.kernels:
+            return ""
+        found = self.kernels["hook"].value_counts()
+        words = [f"{found[state]} {state}" for state in HOOK_STATES if found.get(state, 0)]
+        return f" ({', '.join(words)})"
+
     @cached_property
     def kernels(self) -> pd.DataFrame:
         """One row per kernel, most time first.
 
-        Columns: ``name``, ``label``, ``count``, then total, shortest, median and longest duration
-        (``time_ns``, ``min_ns``, ``median_ns``, ``max_ns``; or in cycles) and the sum of each
-        additive metric.
+        Columns: ``name``, ``label``, ``hook`` where a launch hook's record is at hand, ``count``,
+        then total, shortest, median and longest duration (``time_ns``, ``min_ns``, ``median_ns``,
+        ``max_ns``; or in cycles) and the sum of each additive metric.
         """
         return self._totals("kernel")
 
@@ -139,7 +154,8 @@ class Trace:
 
     def _totals(self, kind: str) -> pd.DataFrame:
         events = self.events[self.events["kind"] == kind].astype(dict.fromkeys(EVENT_TEXT, object))
-        groups = events.groupby(["name", "label"], sort=False)
+        text = ["name", "label", *(["hook"] if events["hook"].notna().any() else [])]
+        groups = events.groupby(text, sort=False, dropna=False)
         durations, unit = groups[self.duration], self.unit
         table = pd.DataFrame(
             {
@@ -156,6 +172,27 @@ class Trace:
         table = table.reset_index()
         return table.sort_values(f"time_{unit}", ascending=False, kind="stable", ignore_index=True)
 
+    @property
+    def gpu_lanes(self) -> tuple[int, ...]:
+        """Positions in `lanes` of those in which a GPU works: streams."""
+        on_gpu = self.events["kind"].isin(("kernel", "copy"))
+        return tuple(sorted(self.events.loc[on_gpu, "lane"].unique().tolist()))
+
+    def with_hook(
+        self,
+        kernel_of: Mapping[str, str],
+        kept: Collection[str],
+        filtered: Collection[str],
+        recorded: Mapping[str, Collection[str]] | None = None,
+    ) -> Trace:
+        """Fill in what a launch hook knows; drop metrics that another session's hook recorded.
+
+        The parameters are those of `Profile.with_hook`.
+        """
+        events = hooked(self.events, self.columns, kernel_of, kept, filtered, recorded)
+        events["kernel"] = events["kernel"].cat.remove_unused_categories()
+        return replace(self, events=events)
+
     def to_dataframe(self) -> pd.DataFrame:
         """Return the event table with the names of lanes in place of their positions."""
         names = np.array([lane.name for lane in self.lanes], dtype=object)
@@ -165,10 +202,10 @@ class Trace:
         result["to_lane"] = [None if pd.isna(lane) else names[lane] for lane in to_lane]
         return result
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write a chrome trace that Perfetto opens; `protonlab.load` gives back an equal trace.
 
-        An older file survives a failure.
+        A name that ends in ``.gz`` gets it gzipped. An older file survives a failure.
         """
         write_trace(self, Path(path))
 
@@ -201,11 +238,30 @@ class Trace:
             events.loc[ends, "to_lane"] = moved[events.loc[ends, "to_lane"].to_numpy(np.int64)]
             tables.append(events)
         events = pd.concat(tables, ignore_index=True).rename_axis("event_id")
-        events = events.astype(dict.fromkeys(("name", "label"), "category"))
+        events = events.astype(dict.fromkeys(("name", "label", "kernel"), "category"))
         events["kind"] = pd.Categorical(events["kind"], list(EVENT_KINDS))
+        events["hook"] = pd.Categorical(events["hook"], list(HOOK_STATES))
         return replace(
             first, events=events, lanes=tuple(lanes), columns=tuple(columns.values()), info=info
         )
+
+
+def hook_column(name: str, names: Sequence[str], codes: Sequence[int], n: int) -> pd.Categorical:
+    """Build one of `HOOK_COLUMNS` from names and the index of each event's name, -1 for none.
+
+    Raises
+    ------
+    ValueError
+        If they do not fit together, or `n` events.
+    """
+    if len(codes) != n:
+        raise ValueError(f"it has {len(codes)}")
+    column = pd.Categorical.from_codes(codes, pd.Index(list(names), dtype=object))
+    if name != "hook":
+        return column
+    if unknown := set(names) - set(HOOK_STATES):
+        raise ValueError(f"{min(unknown)!r} is none of {', '.join(HOOK_STATES)}")
+    return column.set_categories(pd.Index(list(HOOK_STATES), dtype=object))
 
 
 def empty_events() -> pd.DataFrame:

@@ -31,6 +31,11 @@ def _document(trace: Any) -> Iterator[str]:
         "unit": trace.unit,
         "lanes": [dataclasses.astuple(lane) for lane in trace.lanes],
         "columns": [dataclasses.astuple(column) for column in trace.columns],
+        "hooks": {
+            name: {"names": column.cat.categories.tolist(), "codes": column.cat.codes.tolist()}
+            for name in ("kernel", "hook")
+            if (column := trace.events[name]).notna().any()
+        },
     }
     head: dict[str, Any] = {"displayTimeUnit": "us" if trace.unit == "ns" else "ns"}
     if trace.base_time_ns is not None:

@@ -154,6 +154,94 @@ def test_saved_trace_is_the_same_and_a_chrome_trace(path: Path, tmp_path: Path) 
                if each["ph"] != "M")  # fmt: skip
 
 
+def test_exported_trace_is_one_document_with_its_base_time(tmp_path: Path) -> None:
+    whole = json.loads((PROFILES / "trace_3.6.0.chrome_trace").read_text())
+    events = whole["traceEvents"]
+    base = {"baseTimeNanoseconds": 1795965398339817054}
+    parts = [{**whole, **base, "traceEvents": part} for part in (events[:20], events[20:])]
+    (tmp_path / "in").write_text("\n".join(map(json.dumps, parts)))
+    written = protonlab.export_trace(tmp_path / "in", tmp_path / "t.json.gz")
+    data = (tmp_path / "t.json.gz").read_bytes()
+    document = json.loads(gzip.decompress(data))
+    assert document["baseTimeNanoseconds"] == base["baseTimeNanoseconds"]
+    assert sum(each["ph"] == "X" for each in document["traceEvents"]) == len(events)
+    again = protonlab.load(tmp_path / "t.json.gz")
+    assert isinstance(again, Trace)
+    assert same(written, again)
+    assert protonlab.export_trace(again, tmp_path / "t.json") is again
+    assert json.loads((tmp_path / "t.json").read_text()) == document
+
+
+def test_export_refuses_what_is_no_trace(tmp_path: Path) -> None:
+    with pytest.raises(protonlab.ProtonLabError, match="this is a Profile; record one with data="):
+        protonlab.export_trace(PROFILES / "tree_scopes_3.9.0.hatchet", tmp_path / "t.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_hook_marks_kernels_and_drops_metrics_of_other_hooks(tmp_path: Path) -> None:
+    trace = loaded(by_hand()).with_hook(
+        {"matmul": "matmul_bf16"}, {"matmul_bf16": {"bytes"}}, {"copy"}, {"matmul_bf16": {"bytes"}}
+    )
+    events = trace.events
+    assert events["kernel"].astype(object).where(events["kernel"].notna(), None).tolist() == (
+        [None, None, "matmul_bf16", None, "matmul_bf16", None]
+    )
+    assert events["hook"][[2, 4]].tolist() == ["kept", "kept"]
+    assert events["hook"].notna().sum() == 2  # not the scopes, nor what profiling launched
+    assert events["bytes"].tolist() == [pd.NA, pd.NA, 100, pd.NA, 7, pd.NA]
+    assert events["flops16"].isna().all()
+    assert events["n"][1] == 4  # a scope's metric is nobody's hook's
+    assert trace.kernels["hook"].tolist() == ["kept"]
+    assert trace.summary == ("2 launches of 1 kernel (1 kept), 2 scopes in 2 lanes over 41.0 µs")
+    trace.save(tmp_path / "t.json")
+    again = protonlab.load(tmp_path / "t.json")
+    assert isinstance(again, Trace)
+    pd.testing.assert_frame_equal(again.kernels.drop(columns="flops16", errors="ignore"),
+                                  trace.kernels)  # fmt: skip
+    assert again.events["hook"].equals(trace.events["hook"])
+    assert again.events["kernel"].equals(trace.events["kernel"])
+
+
+def test_filtered_and_unseen_kernels_are_told_apart() -> None:
+    document = by_hand()
+    document["traceEvents"].append(event("gemm", 50.0, 1.0, ["gemm"]))
+    trace = loaded(document).with_hook({}, set(), {"matmul"})
+    assert dict(zip(trace.kernels["name"], trace.kernels["hook"], strict=True)) == {
+        "matmul": "filtered", "gemm": "unseen",
+    }  # fmt: skip
+    assert trace.events["bytes"].isna().all()
+    joined = Trace.joined([trace, trace], ProfileInfo(name="both"))
+    assert joined.kernels["hook"].tolist() == ["filtered", "unseen"]
+    assert joined.summary.startswith("6 launches of 2 kernels (1 filtered, 1 unseen)")
+
+
+def test_torch_profilers_trace() -> None:
+    """Fields as torch.profiler writes them: processes are devices, copies have their category."""
+    gpu = {"pid": 0, "tid": 7}
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 11, "tid": 12, "ts": 5.5,
+         "dur": 3.25, "args": {"External id": 1, "Input Dims": [[2, 2]]}},
+        {"ph": "X", "cat": "kernel", "name": "gemm", **gpu, "ts": 9.125, "dur": 4.0,
+         "args": {"device": 0, "stream": 7, "correlation": 3, "grid": [1, 1, 1]}},
+        {"ph": "s", "cat": "ac2g", "name": "ac2g", "id": 3, "pid": 11, "tid": 12, "ts": 6.0},
+        {"ph": "s", "cat": "fwdbwd", "name": "fwdbwd", "id": 3, "pid": 11, "tid": 12, "ts": 6.5},
+        {"ph": "f", "cat": "ac2g", "name": "ac2g", "id": 3, **gpu, "ts": 9.125, "bp": "e"},
+        {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoH", **gpu, "ts": 14.0, "dur": 1.0},
+        {"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": 20.0},
+        {"ph": "M", "name": "thread_name", **gpu, "args": {"name": "stream 7 "}},
+    ]  # fmt: skip
+    trace = loaded({"schemaVersion": 1, "deviceProperties": [{"id": 0}], "traceEvents": events,
+                    "baseTimeNanoseconds": 17})  # fmt: skip
+    table = trace.to_dataframe()
+    assert table["kind"].tolist() == ["scope", "kernel", "flow", "flow", "copy"]
+    assert table["start_ns"].tolist() == [5500, 9125, 6000, 6500, 14_000]
+    assert table["duration_ns"].tolist() == [3250, 4000, 3125, pd.NA, 1000]
+    assert table["lane"].tolist() == ["Thread 12", "stream 7 ", "Thread 12", "Thread 12",
+                                      "stream 7 "]  # fmt: skip
+    assert table["correlation"][1] == 3
+    assert [trace.lanes[lane].name for lane in trace.gpu_lanes] == ["stream 7 "]
+
+
 def test_failed_save_leaves_the_older_file(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text("older")
@@ -190,6 +278,11 @@ def changed(**fields: Any) -> bytes:
     return json.dumps(document).encode()
 
 
+def with_hooks(codes: list[int], name: str = "kept") -> bytes:
+    hooks = {"hook": {"names": [name], "codes": codes}}
+    return json.dumps(by_hand() | {"protonlab": {"hooks": hooks}}).encode()
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -198,11 +291,15 @@ def changed(**fields: Any) -> bytes:
         (changed(ts="soon"), r"Expected `float \| null`, got `str`.*traceEvents\[5\]"),
         (changed(args={"call_stack": [1]}), "has a call_stack that is no list of names"),
         (changed(args={"Frequency (MHz)": "x"}), "Frequency .MHz. 'x'; expected a number"),
+        (changed(args={"Frequency (MHz)": 0}), "Frequency .MHz. 0; expected a number above 0"),
         (changed(ph=3), "expected a chrome trace that Proton wrote"),
         (b'{"traceEvents": 3}', "expected a chrome trace that Proton wrote"),
         (json.dumps(by_hand()).encode()[:-30], "not whole JSON"),
         (b'{"traceEvents": [], "protonlab": {"version": 99}}', "trace version 99; this one reads"),
         (b'{"traceEvents": [], "protonlab": {"info": 3}}', "expected a chrome trace"),
+        (with_hooks([0]), "column 'hook' does not fit its 6 events .it has 1"),
+        (with_hooks([7] * 6), "column 'hook' does not fit its 6 events"),
+        (with_hooks([0] * 6, "dropped"), "'dropped' is none of kept, filtered, unseen"),
         (b'{"traceEvents": ' + b"[" * 100_000, "traceEvents"),
         (gzip.compress(b"hello"), "unknown contents, starting with b'hello'"),
         (gzip.compress(json.dumps(by_hand()).encode())[:-20], "not whole gzip"),
