@@ -37,6 +37,7 @@ import pandas as pd
 from protonlab.model.frames import HOOK_STATES, MetricColumn
 from protonlab.model.info import ProfileInfo
 from protonlab.model.kernels import hooked
+from protonlab.model.occupancy import gap_table, idle_table
 from protonlab.model.trace_document import write_trace
 from protonlab.model.units import counted, format_quantity
 
@@ -177,6 +178,25 @@ class Trace:
         """Positions in `lanes` of those in which a GPU works: streams."""
         on_gpu = self.events["kind"].isin(("kernel", "copy"))
         return tuple(sorted(self.events.loc[on_gpu, "lane"].unique().tolist()))
+
+    @cached_property
+    def idle(self) -> pd.DataFrame:
+        """How long each GPU and each of its streams was at work, GPUs first.
+
+        Columns: ``name``, ``launches``, ``busy_ns`` (what overlaps counts once), ``window_ns``
+        (from the GPU's first start to its last end), ``idle`` (share of the window, 0 to 1).
+        Empty for a trace of the instrumentation backend, which looks inside of a kernel.
+        """
+        return idle_table(self)
+
+    @cached_property
+    def gaps(self) -> pd.DataFrame:
+        """Stretches in which a GPU did nothing between two launches, longest first.
+
+        Columns: ``name`` of the GPU, ``start_ns``, ``duration_ns``, and the labels of the launch
+        ``before`` and ``after``.
+        """
+        return gap_table(self)
 
     def with_hook(
         self,
