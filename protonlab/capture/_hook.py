@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from protonlab.capture import _proton
 from protonlab.capture._graphs import broken_capture
 from protonlab.capture._launch_record import NO_KEYS, HookRecord, Kernel, Launch, Notes
+from protonlab.capture._metric_reader import need_a_look
 from protonlab.capture._metric_writer import MetricWriter
 from protonlab.capture.options import option
 from protonlab.model.filters import KernelFilter
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 proton = _proton.require()
 _record_scope, _enter_op, _exit_op = proton.record_scope, proton.enter_op, proton.exit_op
 _enter_state, _exit_state = proton.enter_state, proton.exit_state
+_add_metrics = proton.add_metrics
 _active = proton.hook_manager.active_hooks  # Proton changes this list in place
 _opened, _unrecorded = Launch.opened, Launch.unrecorded
 
@@ -122,7 +124,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         """Begin a session: warn anew, let metrics have new types. Return the record so far."""
         self._writer.renew()
         for kernel in list(self._kernels.values()):
-            kernel.plan = None
+            kernel.read = need_a_look
         self._notes.renew()
         if detects_syncs and self._detector is None:
             from protonlab.capture._synchronisations import SyncDetector  # which imports torch
@@ -163,9 +165,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
 
     def deactivate(self) -> None:
         """Close a frame whose launch failed, so that the next session's frames open."""
-        launch = _opened.get(get_ident())
-        if launch is not None:
-            _close(launch)
+        _current(None)
 
     def enter(self, metadata: Any) -> None:
         """Open the launch's frame with its metrics, if the filter keeps the kernel."""
@@ -209,8 +209,8 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
                     _unrecorded.discard(thread)
             if launch is None:
                 name = data["name"]
-                if name != kernel.name:
-                    name = self._frame_name(name, kernel)
+                if name != kernel.shown:
+                    name = kernel.shown = self._frame_name(name, kernel)
                 try:
                     launch = self._spares.pop()  # a new object each launch would cost time
                 except IndexError:
@@ -219,7 +219,11 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
                 launch.scope = scope = _record_scope()
                 _enter_op(scope, name)
                 _opened[thread] = launch
-            self._write(launch, kernel, data, stream, place)
+            metrics = kernel.read(data)
+            if metrics is None or len(_active) > 1 or (stream and proton.capturing()):
+                self._write(launch, kernel, data, stream, place)
+            elif metrics:
+                _add_metrics(scope, metrics)
         except Exception as error:
             self._notes.tell("launch hook", "", f"the launch hook failed: {error!r}", None)
 
@@ -290,11 +294,7 @@ def _current(metadata: Any) -> Launch | None:
     launch = _opened.get(get_ident())
     if launch is None or launch.metadata is metadata:
         return launch
-    _close(launch)
-    return None
-
-
-def _close(launch: Launch) -> None:
     del _opened[get_ident()]
     if launch.scope is not None:
         _exit_op(launch.scope, launch.name)
+    return None

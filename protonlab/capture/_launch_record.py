@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from protonlab.capture._metric_reader import MetricReader, need_a_look
+
 NO_KEYS: frozenset[str] = frozenset()
 
 
@@ -36,29 +38,10 @@ class Launch:
         self.keys = NO_KEYS  # metrics written so far
 
 
-@dataclass(frozen=True)
-class MetricPlan:
-    """What the launch metadata of a kernel held last, so that the next is checked at a glance.
-
-    Parameters
-    ----------
-    size
-        Number of its keys, reserved ones among them.
-    items
-        Key, type of its value, and the type that Proton gets where that is another one.
-    keys
-        The keys of the metrics.
-    """
-
-    size: int
-    items: tuple[tuple[str, Any, Any], ...]
-    keys: frozenset[str]
-
-
 class Kernel:
     """A compiled kernel as one hook has seen it."""
 
-    __slots__ = ("keep", "kept", "keys", "name", "plan", "seen", "state")
+    __slots__ = ("keep", "kept", "keys", "name", "read", "seen", "shown", "state")
 
     def __init__(self, name: str, keep: bool, state: str) -> None:
         self.name = name
@@ -66,7 +49,8 @@ class Kernel:
         self.seen = 0
         self.kept = 0
         self.state = state  # frame under which Proton files what its metadata function launches
-        self.plan: MetricPlan | None = None
+        self.shown = name  # name of its frames, which a metadata function may choose
+        self.read: MetricReader = need_a_look
         self.keys: set[str] = set()  # metrics that this hook has recorded
 
 

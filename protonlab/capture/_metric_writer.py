@@ -11,14 +11,9 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from protonlab.capture import _proton
-from protonlab.capture._launch_metrics import (
-    HIGHEST,
-    LOWEST,
-    RESERVED_KEYS,
-    LaunchMetrics,
-    sort_metrics,
-)
-from protonlab.capture._launch_record import Kernel, Launch, MetricPlan, Notes
+from protonlab.capture._launch_metrics import RESERVED_KEYS, LaunchMetrics, sort_metrics
+from protonlab.capture._launch_record import Kernel, Launch, Notes
+from protonlab.capture._metric_reader import metric_reader, need_a_look
 
 if TYPE_CHECKING:
     from protonlab.capture._late_metrics import LateMetrics
@@ -74,29 +69,13 @@ class MetricWriter:
         place
             The metadata function, to point at in warnings.
         """
-        plan = kernel.plan
-        if plan is not None and len(data) == plan.size and len(_active) == 1:
-            # The usual case: the same keys as before, each with the type that it had.
-            host: dict[str, int | float] = {}
-            for key, kind, wanted in plan.items:
-                value: Any = data.get(key)
-                if value.__class__ is not kind or not (
-                    LOWEST <= value <= HIGHEST if kind is int else value - value == 0.0
-                ):
-                    break
-                host[key] = value if wanted is None else wanted(value)
-            else:
-                if not (stream and proton.capturing()):
-                    if host:
-                        _add_metrics(launch.scope, host)
-                    return
         if len(data) > len(RESERVED_KEYS):
-            self._write_with_care(launch, kernel, data, stream, place)
+            self._write(launch, kernel, data, stream, place)
             if len(_active) > 1 and proton.own_hook_is_active():
                 # Proton's hook would add the same metrics to the same frame again.
                 launch.metadata.data = {key: data[key] for key in data if key in RESERVED_KEYS}
 
-    def _write_with_care(
+    def _write(
         self,
         launch: Launch,
         kernel: Kernel,
@@ -104,7 +83,7 @@ class MetricWriter:
         stream: Any,
         place: Callable[..., Any] | None,
     ) -> None:
-        kernel.plan = None
+        kernel.read = need_a_look
         found = sort_metrics(
             data, record=self._record, types=self._types, vectors=proton.records_vectors
         )
@@ -127,7 +106,7 @@ class MetricWriter:
         # Only where no key that is absent now could bring another metric later.
         others = len(data) - len(RESERVED_KEYS) - len(found.host)
         if self._record == found.host.keys() or (self._record is None and not others):
-            kernel.plan = _plan(data, found.host)
+            kernel.read = metric_reader(data, found.host)
 
     def _add(
         self,
@@ -182,14 +161,3 @@ class MetricWriter:
     ) -> None:
         message = f"the launch metadata of {kernel.name} has no metric {key!r}: {problem}"
         self._notes.tell(kernel.name, key, message, place)
-
-
-def _plan(data: dict[str, Any], host: dict[str, Any]) -> MetricPlan | None:
-    """Plan for launch metadata like this; None when a value needs more than a glance."""
-    items = []
-    for key, metric in host.items():
-        kind, wanted = type(data[key]), type(metric)
-        if kind not in (int, float):
-            return None
-        items.append((key, kind, None if wanted is kind else wanted))
-    return MetricPlan(len(data), tuple(items), frozenset(host))

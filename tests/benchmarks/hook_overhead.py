@@ -1,13 +1,14 @@
 """What a launch costs the host: without a session, with one, with Proton's hook, and with ours.
 
-    python tests/benchmarks/hook_overhead.py [RESULT.json] [--rounds 30] [--launches 1000]
+    python tests/benchmarks/hook_overhead.py [RESULT.json] [--rounds 150] [--launches 200]
 
 One small kernel is launched in blocks; between two synchronisations a block takes the host's time.
-In each round every contender has one block, in an order that turns with the rounds, so that a
-drift of the machine meets all alike. Sessions start and stop outside of the timed part. What a
-contender adds is the difference to the block without a hook in the same round. Medians over the
-rounds are compared, since some blocks meet a busy machine; intervals are 95 % bootstrap intervals
-of those medians. Both hooks record the same three scalars.
+In each round every contender has one block, in an order that turns with the rounds, so that a drift
+of the machine meets all alike. Blocks are short and rounds many, because the host's speed changes
+by a third from one tenth of a second to the next. Sessions start and stop outside of the timed
+part. What a contender adds is the difference to the block without a hook in the same round. Medians
+over the rounds are compared, since some blocks meet a busy machine; intervals are 95 % bootstrap
+intervals of those medians. Both hooks record the same three scalars.
 
 Then: a ``%%proton`` cell that holds ``pass``, second cell onward, in a real IPython shell; and the
 end of a session with 100,000 launches under 100 scopes, read back, against Proton's own finalise.
@@ -122,9 +123,11 @@ class Bench:
             self.launch(50)
             torch.cuda.synchronize()
             gc.collect()
+            gc.disable()
             start = time.perf_counter()
             self.launch(launches)
             seconds = time.perf_counter() - start
+            gc.enable()
             torch.cuda.synchronize()
         return seconds / launches * 1e6
 
@@ -216,8 +219,8 @@ def main() -> None:
     """Run everything, print the table, write the numbers."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("result", nargs="?", type=Path, help="JSON file for every number")
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--launches", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=150)
+    parser.add_argument("--launches", type=int, default=200)
     options = parser.parse_args()
     target = options.result and options.result.resolve()
     if not torch.cuda.is_available():
