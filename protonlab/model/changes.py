@@ -10,6 +10,7 @@ import pandas as pd
 from protonlab.model.frames import BoolArray, FloatArray
 from protonlab.model.metrics import Metric
 from protonlab.model.statistics import ratio_bounds
+from protonlab.model.units import counted
 
 CHANGES = ("added", "removed", "changed", "unchanged")
 VALUE_COLUMNS = ("change", "before", "after", "difference", "ratio", "low", "high", "verdict")
@@ -84,7 +85,7 @@ def _verdict(
     """Say in words what an interval of a ratio means."""
     if change in ("added", "removed"):
         return "new" if change == "added" else "gone"
-    repeats = f"{n} repeats" if n == m else f"{n} and {m} repeats"
+    repeats = counted(n, "repeat") if n == m else f"{n} and {m} repeats"
     if math.isnan(low):
         return f"cannot tell: no interval of the ratio follows from {repeats}"
     if low <= 1 <= high:
