@@ -77,6 +77,26 @@ class Sums:
         table.attrs["total"] = self._total
         return table
 
+    def by_group(self, groups: pd.Series) -> pd.DataFrame:
+        """Add up what `by_kernel` does, one row a group of frames.
+
+        Parameters
+        ----------
+        groups
+            Group of each frame, index ``frame_id``; a frame without one is left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index: the groups as they first appear. A value is missing where no frame of the group
+            has one.
+        """
+        metrics = [column.column for column in self.columns if column.additive]
+        table = self.frames.join(self._ideal)[[*metrics, *self._ideal.columns]]
+        sums = table.groupby(groups, sort=False, observed=True).sum(min_count=1)
+        sums.attrs["total"] = self._total
+        return sums
+
     @cached_property
     def kernel_columns(self) -> list[MetricColumn]:
         """Columns that a kernel has a value in, not scopes alone."""

@@ -1,33 +1,42 @@
-"""The top kernels of a profile as horizontal bars."""
+"""Kernels, or groups of them, as horizontal bars."""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import numpy as np
 import pandas as pd
 
 from protonlab.errors import ProtonLabError
 from protonlab.model import Metric, Profile
-from protonlab.model.frames import FloatArray
 from protonlab.model.units import counted
-from protonlab.views import theme
+from protonlab.views.bar_layout import BarsFigure, bar_layout, value_traces
 from protonlab.views.boxes import box_traces, needs_legend
-from protonlab.views.figure import ProfileFigure
-from protonlab.views.hover import caption, hover_text, metric_lines, share
-from protonlab.views.layout import empty_layout, layout_of, title_of
-from protonlab.views.names import cleaned, escaped, told_apart
-from protonlab.views.selection import select
+from protonlab.views.hover import caption
+from protonlab.views.layout import empty_layout, legend_places, title_of
+from protonlab.views.names import cleaned, escaped, shortened, told_apart, unmarked
+from protonlab.views.ranking import Ranking, ranking
+from protonlab.views.reference_lines import Lines, ReferenceLine, reference_lines
+from protonlab.views.stack import check_stack, has_negative, parts_of
 
-_LONGEST_LABEL = 44
-_VALUE_ROOM = 90  # pixels right of the longest bar, for its value
-
-
-class BarsFigure(ProfileFigure):
-    """Kernels as bars, sorted, as a plotly figure."""
+_LONGEST_TICK, _LONGEST_LABEL = 44, 200
 
 
 def bars(
-    profile: Profile, *, metric: str = "time", top: int = 20, everything: bool = False
+    profile: Profile,
+    *,
+    metric: str = "time",
+    by: str = "kernel",
+    stacked: bool = False,
+    lines: Lines | None = None,
+    top: int = 20,
+    everything: bool = False,
 ) -> BarsFigure:
-    """Draw the kernels with the highest values of a metric, each summed over the tree.
+    """Draw the kernels, or groups of kernels, with the highest values of a metric.
+
+    Each bar is a sum over the tree, a rate the ratio of two sums. Where the code was repeated, a
+    metric that sums is shown a repeat, and whiskers show the 95 % interval over the repeats.
 
     Parameters
     ----------
@@ -35,106 +44,127 @@ def bars(
         The profile.
     metric
         Any metric of the grammar: ``"time"``, ``"gbyte/s"``, ``"avg_time/us"``, ``"n_tokens/s"``.
+    by
+        ``"kernel"``; ``"scope"``, the innermost around each kernel; ``"device"``; or a regular
+        expression, searched in each kernel's label, then in its full name: its first group in
+        parentheses names the bar, without one the whole match does, and kernels without a match
+        are ``"other"``.
+    stacked
+        Whether each bar is parted by scope; the metric must be one that sums.
+    lines
+        Reference lines: label -> value in the metric's unit, such as
+        ``{"copy, measured": 4210}`` for ``"gbyte/s"``; ``"peak"`` for the data sheet's peak of the
+        metric on the profile's devices; or a list of both.
     top
-        Most kernels to draw.
+        Most bars to draw.
     everything
         Also kernels outside of the filter that the profile was recorded with. Without them a line
         says how many there are.
 
+    Returns
+    -------
+    BarsFigure
+        A plotly figure.
+
     Raises
     ------
     MetricError
-        If `metric` is unknown here.
+        If `metric` is unknown here, or does not sum where it must.
+    ProtonLabError
+        If another argument is not legal.
 
     Examples
     --------
-    >>> protonlab.bars(profile, metric="gbyte/s", top=10)  # doctest: +SKIP
+    >>> protonlab.bars(profile, metric="gbyte/s", lines="peak")  # doctest: +SKIP
+    >>> protonlab.bars(profile, by="(gemm|norm|attention)", stacked=True)  # doctest: +SKIP
     """
-    if top < 1:
-        raise ProtonLabError(f"top={top}; give at least 1")
+    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+        raise ProtonLabError(f"top={top!r}; give a whole number, at least 1")
     wanted = profile.metric(metric)
-    title = title_of(profile.info.name, f"kernels by {caption(wanted)}", profile.where)
-    selection = select(profile, everything=everything)
-    values = profile.to_dataframe([metric], by="kernel")[metric]
-    kernels = selection.kernels
-    values = values.loc[kernels.index].dropna().sort_values(ascending=False, kind="stable")
-    known = kernels.loc[values.index]
-    if not len(known):
-        why = (
-            f"No kernel recorded {caption(wanted)}." if len(kernels) else "No kernel was recorded."
-        )
+    if stacked:
+        check_stack(profile, wanted, by)
+    drawn_lines, line_notes = reference_lines(profile, wanted, lines)
+    found = ranking(profile, wanted, by, everything=everything)
+    title = _title(profile, wanted, by)
+    if stacked and not found.why_empty and has_negative(found.rows["value"]):
+        why = f"{caption(wanted)} is negative somewhere, and no part of a stack can be."
         return BarsFigure(layout=empty_layout("bars", title, why))
-    notes = list(selection.notes)
-    if len(known) < len(kernels):
-        notes.append(f"{counted(len(kernels) - len(known), 'kernel')} without {caption(wanted)}.")
-    if len(known) > top:
-        notes.append(f"{counted(len(known) - top, 'more kernel')}: top={top}.")
-    drawn = values.head(top).to_numpy()
-    return _figure(profile, wanted, known.head(top), drawn, title, notes)
+    if found.why_empty:
+        return BarsFigure(layout=empty_layout("bars", title, found.why_empty))
+    notes = [*found.notes, *line_notes]
+    if profile.repeats is not None:
+        notes.append(_of_repeats(profile, wanted))
+    if len(found.rows) > top:
+        more = counted(len(found.rows) - top, f"more {'kernel' if by == 'kernel' else 'bar'}")
+        notes.append(f"{more}: top={top}.")
+    return _figure(profile, wanted, found, top, drawn_lines, title, notes, stacked=stacked)
+
+
+def _title(profile: Profile, metric: Metric, by: str) -> str:
+    things = {"kernel": "kernels", "scope": "scopes", "device": "devices"}.get(by, f"kernels {by}")
+    each = " a repeat" if profile.repeats is not None and metric.additive else ""
+    what = f"{shortened(cleaned(things), 40)} by {caption(metric)}{each}"
+    return title_of(profile.info.name, what, profile.where)
+
+
+def _of_repeats(profile: Profile, metric: Metric) -> str:
+    assert profile.repeats is not None
+    number = counted(profile.repeats.number, "repeat")
+    what = "Mean" if metric.additive else "Ratio of sums"
+    return f"{what} of {number}; whiskers: 95 % interval (Student's t)."
 
 
 def _figure(
     profile: Profile,
     metric: Metric,
-    kernels: pd.DataFrame,
-    values: FloatArray,
+    found: Ranking,
+    top: int,
+    lines: list[ReferenceLine],
     title: str,
     notes: list[str],
+    *,
+    stacked: bool,
 ) -> BarsFigure:
-    labels = told_apart([cleaned(str(label)) for label in kernels["label"]], _LONGEST_LABEL)
-    texts = [metric.format(value) for value in values]
-    table = pd.DataFrame(
+    rows = found.rows.head(top)
+    labels = [cleaned(str(label)) for label in rows["label"]]
+    texts = [
+        _value_text(metric, *numbers)
+        for numbers in zip(rows["value"], rows["low"], rows["high"], strict=True)
+    ]
+    bar = pd.DataFrame(
         {
-            "role": [theme.role_of_kernel(hook) for hook in kernels["hook"]],
+            "role": rows["role"].tolist(),
             "start": 0.0,
-            "width": values,
-            "row": range(len(kernels)),
-            "label": labels,
-            "aside": texts,
-            "text": [escaped(text) for text in texts],
-            "hover": _hover(profile, metric, kernels, texts),
+            "width": rows["value"].tolist(),
+            "row": range(len(rows)),
+            "hover": rows["hover"].tolist(),
             "edge": 0,
         }
     )
-    low, high = table["width"].min(), table["width"].max()
-    layout = layout_of("bars", title, len(table), legend=needs_legend(table), notes=notes) | {
-        "bargap": 0.2,
-        "xaxis": {
-            "visible": False,
-            "range": [min(0.0, low), max(0.0, high) or 1.0],
-            "fixedrange": True,
-        },
-        "yaxis": {
-            "range": [len(table) - 0.5, -0.5],
-            "tickvals": table["row"].tolist(),
-            "ticktext": [escaped(label) for label in labels],
-            "ticks": "",
-            "ticklabelstandoff": 6,
-            "automargin": True,
-            "showgrid": False,
-            "zeroline": False,
-            "fixedrange": True,
-        },
-    }
-    layout["margin"]["r"] = _VALUE_ROOM
-    figure = BarsFigure(data=box_traces(table), layout=layout)
-    figure.update_traces(
-        textposition="outside",
-        outsidetextfont={"size": theme.FONT_SIZE, "color": theme.TEXT.light},
-        cliponaxis=False,
-    )
-    return figure
+    names: dict[str, str] = {}
+    if stacked:
+        parts, names = parts_of(profile, metric, rows, found.groups)
+        bar = parts.assign(edge=1)
+    bar["label"] = [shortened(labels[row], _LONGEST_LABEL) for row in bar["row"]]
+    bar["aside"] = [texts[row] for row in bar["row"]]
+    bar["text"] = ""
+    traces = box_traces(bar, names)
+    legend = _legend_rows(traces) if stacked or needs_legend(bar) else 0
+    ticks = [escaped(label) for label in told_apart(labels, _LONGEST_TICK)]
+    values = rows[["value", "low", "high"]].to_numpy(dtype=np.float64)
+    layout = bar_layout(title, ticks, values, texts, lines, metric, legend, notes)
+    return BarsFigure(data=[*traces, *value_traces(values, texts)], layout=layout)
 
 
-def _hover(profile: Profile, metric: Metric, kernels: pd.DataFrame, values: list[str]) -> list[str]:
-    numbers = metric_lines(profile, kernels)
-    whole = float(profile.kernels["time_ns"].sum()) if "time_ns" in kernels else float("nan")
-    texts = []
-    for row, lines, value in zip(kernels.to_dict("records"), numbers, values, strict=True):
-        part = f"{share(row['time_ns'], whole)} of kernel time" if "time_ns" in kernels else ""
-        where = "" if row["devices"] == 1 else f"on {row['devices']} devices"
-        hook = "" if pd.isna(row["hook"]) else theme.HOOK_WORDS[row["hook"]]
-        shown = f"{escaped(metric.name)}: <b>{escaped(value)}</b>"
-        own = "" if metric.form in ("value", "ratio") else shown
-        texts.append(hover_text(row["label"], row["name"], own, lines, part, where, hook))
-    return texts
+def _value_text(metric: Metric, value: float, low: float, high: float) -> str:
+    """Value with its unit; with an interval also half its width in percent."""
+    text = metric.format(value)
+    if math.isnan(low) or not value > 0:
+        return text
+    half = 50 * (high - low) / value
+    return f"{text} ± {half:.1f} %" if half < 99.95 else f"{text} ± {half:.0f} %"
+
+
+def _legend_rows(traces: list[dict[str, Any]]) -> int:
+    names = [unmarked(trace["name"]) for trace in traces if trace["showlegend"]]
+    return legend_places(names)[1]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from protonlab.views import theme
-from protonlab.views.names import cleaned, escaped, shortened
+from protonlab.views.names import cleaned, escaped, shortened, text_width
 
-View = Literal["flame", "bars"]
+View = Literal["flame", "bars", "timeline", "roofline"]
+_SWATCH, _GAP = 18, 20  # pixels of a legend: before a text, and behind it
 
 
 def title_of(name: str, *parts: str) -> str:
@@ -18,7 +19,7 @@ def title_of(name: str, *parts: str) -> str:
 
 
 def layout_of(
-    view: View, title: str, rows: int, *, legend: bool = False, notes: Sequence[str] = ()
+    view: View, title: str, rows: int, *, legend: int = 0, notes: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Layout of a figure; its axes are the view's.
 
@@ -31,7 +32,8 @@ def layout_of(
     rows
         Rows of boxes; the figure is as high as they need.
     legend
-        Whether colours need an explanation.
+        Rows that the explanation of the colours takes: 0 when they need none, True for one, or
+        as many as `legend_places` says.
     notes
         Sentences under the boxes, each on a line of its own, not escaped.
     """
@@ -65,7 +67,7 @@ def layout_of(
             "bordercolor": theme.GRID.light,
             "font": {"family": theme.FONT, "size": theme.FONT_SIZE, "color": theme.TEXT.light},
         },
-        "showlegend": legend,
+        "showlegend": bool(legend),
         "legend": {
             "orientation": "h",
             **{"x": 0, "xanchor": "left", "xref": "container"},
@@ -76,6 +78,30 @@ def layout_of(
         },
         "annotations": [_footnote(notes)] if notes else [],
     }
+
+
+def legend_places(names: Sequence[str]) -> tuple[list[tuple[float, int]], int]:
+    """Place legend entries in rows as wide as a static picture.
+
+    Parameters
+    ----------
+    names
+        Texts without tags.
+
+    Returns
+    -------
+    tuple
+        Left edge in pixels and row of each entry, and the number of rows.
+    """
+    places: list[tuple[float, int]] = []
+    x, row = float(theme.MARGIN["l"]), 0
+    for name in names:
+        width = _SWATCH + text_width(name)
+        if places and x + width > theme.NOMINAL_WIDTH:
+            x, row = float(theme.MARGIN["l"]), row + 1
+        places.append((x, row))
+        x += width + _GAP
+    return places, row + 1
 
 
 def empty_layout(view: View, title: str, why: str) -> dict[str, Any]:

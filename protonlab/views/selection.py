@@ -24,10 +24,13 @@ class Selection:
         Rows of ``profile.kernels``.
     notes
         Sentences on the number of kernels left out and their share of time, or none.
+    left_out
+        States of the launch hook whose kernels are not shown.
     """
 
     kernels: pd.DataFrame
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def select(profile: Profile, *, everything: bool = False) -> Selection:
@@ -53,6 +56,7 @@ def select(profile: Profile, *, everything: bool = False) -> Selection:
             f"Not shown: {', '.join(parts)}.",
             "bars() and table() add them with everything=True.",
         ),
+        _OUTSIDE,
     )
 
 

@@ -1,109 +1,263 @@
-"""The static picture of a figure: SVG drawn by us from the same boxes, without script or browser.
+"""The static picture of a figure: SVG drawn by us from the same marks, without script or browser.
 
-It is made from plotly's JSON, so a title that a person changed is changed here too. The picture
-has its own white ground, because nobody swaps its colours on a dark page.
+It is made from plotly's JSON, so a title that a person changed is changed here too. Bars, points,
+lines, texts, whiskers, hatching, reference lines and notes are drawn; what else a person adds is
+left to plotly. The picture has its own white ground, because nobody swaps its colours on a dark
+page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from protonlab.views import theme
-from protonlab.views.names import escaped, fitted, text_width, unmarked
+from protonlab.views.layout import legend_places
+from protonlab.views.names import escaped, unmarked
+from protonlab.views.plane import Plane, numbers, ticks
 
-_WIDTH = theme.NOMINAL_WIDTH
 _THINNEST = 0.3  # pixels; a narrower box cannot be seen
+_GAP = 0.6  # pixels between a box and the next
+_LINE = 16  # pixels from one line of a note to the next
+_ANCHORS = {"left": "start", "center": "middle", "right": "end"}
+_DASHES = {"dash": "6 4", "dot": "2 3", "dashdot": "6 3 2 3"}
 
 
-def picture(figure: dict[str, Any]) -> str:
-    """Draw a figure's bars as inline SVG in HTML.
+def picture(figure: Mapping[str, Any]) -> str:
+    """Draw a figure as inline SVG in HTML.
 
     Parameters
     ----------
     figure
         Plotly's JSON of a figure made by this package.
     """
-    layout = figure["layout"]
-    boxes = [trace for trace in figure["data"] if trace.get("meta") == "boxes"]
-    view = layout.get("meta", {}).get("protonlab", {}).get("view")
-    draw = _bars if view == "bars" else _flame
-    body = [_text(8, 26, unmarked(layout.get("title", {}).get("text", "")), theme.TITLE_SIZE)]
-    body += [part for trace in boxes for part in draw(trace, boxes)]
-    body += [line for note in layout.get("annotations", []) for line in _note(note, layout)]
+    return f'<div style="overflow-x:auto">{drawing(figure)}</div>'
+
+
+def drawing(figure: Mapping[str, Any]) -> str:
+    """Draw a figure, plotly's JSON, as an SVG document."""
+    layout, traces = figure["layout"], figure["data"]
+    plane = Plane.of(figure)
+    title = unmarked((layout.get("title") or {}).get("text") or "")
+    body = [_text(8, 26, title, theme.TEXT.light, theme.TITLE_SIZE, heavy=True)]
+    body += _ticks(plane, layout)
+    for trace in traces:
+        body += _bar(trace, plane, layout) if trace.get("type") == "bar" else _points(trace, plane)
+    for shape in layout.get("shapes") or ():
+        body.append(_shape(shape, plane))
+    for note in layout.get("annotations") or ():
+        body += _note(note, plane)
     if layout.get("showlegend"):
-        body += _legend(boxes, layout["height"])
+        body += _legend([trace for trace in traces if trace.get("showlegend")], plane)
+    hatches = _hatches(traces)
     return (
-        f'<div style="overflow-x:auto"><svg xmlns="http://www.w3.org/2000/svg" role="img" '
-        f'width="{_WIDTH}" height="{layout["height"]}" viewBox="0 0 {_WIDTH} {layout["height"]}" '
-        f'font-family={quoteattr(theme.FONT)} font-size="{theme.FONT_SIZE}">'
-        f'<rect width="100%" height="100%" fill="{theme.PAGE[0]}"/>{"".join(body)}</svg></div>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={quoteattr(title)} '
+        f'width="{plane.width}" height="{plane.height}" '
+        f'viewBox="0 0 {plane.width} {plane.height}" '
+        f'font-family={quoteattr(theme.FONT)} font-size="{theme.FONT_SIZE}">{hatches}'
+        f'<rect width="100%" height="100%" fill="{theme.PAGE[0]}"/>{"".join(body)}</svg>'
     )
 
 
-def _flame(trace: dict[str, Any], boxes: list[dict[str, Any]]) -> list[str]:
-    total = max(wide for box in boxes for wide in box["x"])  # the root's
-    left = theme.MARGIN["l"]
-    scale = (_WIDTH - left - theme.MARGIN["r"]) / total
-    parts = []
-    for base, wide, depth, names in zip(
-        trace["base"], trace["x"], trace["y"], trace["customdata"], strict=True
+def _bar(trace: Mapping[str, Any], plane: Plane, layout: Mapping[str, Any]) -> Iterator[str]:
+    """Draw horizontal bars, and the texts inside of them as they are for this width."""
+    widths, rows = numbers(trace.get("x")), numbers(trace.get("y"))
+    bases = numbers(trace.get("base")) or [0.0] * len(widths)
+    names = trace.get("customdata") or [()] * len(widths)
+    texts = trace.get("text") or [""] * len(widths)
+    high = plane.y.unit * (trace.get("width") or 1 - (layout.get("bargap") or 0))
+    marker = trace.get("marker") or {}
+    for point, (base, wide, row, name, text) in enumerate(
+        zip(bases, widths, rows, names, texts, strict=True)
     ):
-        if wide * scale < _THINNEST:
+        if not math.isfinite(base + wide + row):
             continue
-        x, y = left + base * scale, theme.MARGIN["t"] + depth * theme.ROW_HEIGHT
-        parts.append(_box(x, y, wide * scale, trace["marker"]["color"], " ".join(names)))
-        text = fitted(names[0], names[1], wide * scale - theme.TEXT_PADDING)
-        if text:
-            parts.append(_text(x + 5, y + 15, text))
-    return parts
+        left, right = sorted((plane.x.within(base), plane.x.within(base + wide)))
+        if right - left < _THINNEST and wide:
+            continue
+        middle = plane.y.pixel(row)
+        tip = " ".join(str(part) for part in name[:2])
+        fill = _each(marker.get("color"), point)
+        yield _box(left, middle - high / 2, right - left, high, fill, tip, _hatch(marker))
+        if text and trace.get("textposition") == "outside":
+            yield _text(right + 5, middle + 4, unmarked(text), theme.TEXT.light)
+        elif text and trace.get("textposition") != "none":
+            yield _text(left + 5, middle + 4, unmarked(text), theme.INK.light)
 
 
-def _bars(trace: dict[str, Any], boxes: list[dict[str, Any]]) -> list[str]:
-    longest = max(text_width(row[0]) for box in boxes for row in box["customdata"])
-    left = longest + 20
-    top = max(max(box["x"]) for box in boxes)
-    scale = (_WIDTH - left - 100) / top if top > 0 else 0.0
-    parts = []
-    for wide, row, names in zip(trace["x"], trace["y"], trace["customdata"], strict=True):
-        y = theme.MARGIN["t"] + row * theme.ROW_HEIGHT
-        parts.append(_text(left - 8, y + 15, names[0], anchor="end"))
-        length = max(wide * scale, 0.0)
-        parts.append(_box(left, y, length, trace["marker"]["color"], " ".join(names)))
-        parts.append(_text(left + length + 6, y + 15, names[1]))
-    return parts
+def _points(trace: Mapping[str, Any], plane: Plane) -> Iterator[str]:
+    """Draw lines, whiskers, markers and texts of points."""
+    mode = trace.get("mode") or "markers"
+    xs = [plane.x.pixel(value) for value in numbers(trace.get("x"))]
+    ys = [plane.y.pixel(value) for value in numbers(trace.get("y"))]
+    if "lines" in mode:
+        yield _polyline(xs, ys, trace.get("line") or {})
+    yield from _whiskers(trace, plane)
+    marker = trace.get("marker") or {}
+    outline = marker.get("line") or {}
+    look = _stroke(outline.get("color"), outline.get("width") or 0)
+    texts = trace.get("text") or [""] * len(xs)
+    positions = trace.get("textposition") or "middle center"
+    for point, (x, y) in enumerate(zip(xs, ys, strict=True)):
+        if not math.isfinite(x + y):
+            continue
+        if "markers" in mode:
+            size = float(_each(marker.get("size") or 6, point))
+            fill = _each(marker.get("color") or theme.OUTLINE.light, point)
+            yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size / 2:.1f}" fill="{fill}"{look}/>'
+        if "text" in mode and _each(texts, point):
+            down, across = str(_each(positions, point)).split(" ")
+            anchor = {"left": "end", "right": "start"}.get(across, "middle")
+            shift = {"left": -5, "right": 5}.get(across, 0)
+            drop = {"top": -7, "bottom": 15}.get(down, 4)
+            font = trace.get("textfont") or {}
+            colour = font.get("color") or theme.TEXT.light
+            text = unmarked(_each(texts, point))
+            yield _text(x + shift, y + drop, text, colour, anchor=anchor)
 
 
-def _note(note: dict[str, Any], layout: dict[str, Any]) -> Iterator[str]:
-    """Draw footnotes, or the sentence in place of a picture: the layout has no other notes."""
-    lines = [unmarked(line) for line in note["text"].split("<br>")]
-    if note["y"] > 0:
-        yield _text(_WIDTH / 2, layout["height"] / 2, lines[0], theme.TITLE_SIZE, "middle")
+def _whiskers(trace: Mapping[str, Any], plane: Plane) -> Iterator[str]:
+    error = trace.get("error_x") or {}
+    if error.get("visible") is False or not error.get("array"):
         return
-    top = layout["height"] - layout["margin"]["b"] + 16
+    below = error.get("arrayminus") or error["array"]
+    look = _stroke(error.get("color") or theme.WHISKER.light, error.get("thickness") or 1)
+    for x, y, plus, minus in zip(
+        *map(numbers, (trace["x"], trace["y"], error["array"], below)), strict=True
+    ):
+        if not math.isfinite(x + y + plus + minus):
+            continue
+        low, high, row = plane.x.within(x - minus), plane.x.within(x + plus), plane.y.pixel(y)
+        path = f"M{low:.1f} {row:.1f}H{high:.1f}"
+        path += "".join(f"M{end:.1f} {row - 4:.1f}v8" for end in (low, high))
+        yield f'<path d="{path}" fill="none"{look}/>'
+
+
+def _polyline(xs: list[float], ys: list[float], line: Mapping[str, Any]) -> str:
+    points, pen = [], "M"
+    for x, y in zip(xs, ys, strict=True):
+        if math.isfinite(x + y):
+            points.append(f"{pen}{x:.1f} {y:.1f}")
+            pen = "L"
+        else:
+            pen = "M"  # a gap
+    look = _stroke(line.get("color"), line.get("width") or 2, line.get("dash") or "")
+    return f'<path d="{"".join(points)}" fill="none"{look}/>'
+
+
+def _shape(shape: Mapping[str, Any], plane: Plane) -> str:
+    x0, x1 = (plane.place(shape, "x", which) for which in "01")
+    y0, y1 = (plane.place(shape, "y", which) for which in "01")
+    line = shape.get("line") or {}
+    look = _stroke(line.get("color"), line.get("width") or 0, line.get("dash") or "")
+    if shape.get("type") == "line":
+        return f'<path d="M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}" fill="none"{look}/>'
+    size = f'width="{abs(x1 - x0):.1f}" height="{abs(y1 - y0):.1f}"'
+    fill = quoteattr(shape.get("fillcolor") or "none")
+    return f'<rect x="{min(x0, x1):.1f}" y="{min(y0, y1):.1f}" {size} fill={fill}{look}/>'
+
+
+def _note(note: Mapping[str, Any], plane: Plane) -> Iterator[str]:
+    """Draw an annotation where plotly does: anchors, shifts and lines are its own."""
+    lines = [unmarked(line) for line in str(note.get("text") or "").split("<br>")]
+    x = plane.place(note, "x") + (note.get("xshift") or 0)
+    y = plane.place(note, "y") - (note.get("yshift") or 0)
+    above = {"top": 0.0, "bottom": 1.0}.get(note.get("yanchor") or "middle", 0.5)
+    first = y + _LINE - 4 - above * _LINE * len(lines)
+    font = note.get("font") or {}
+    anchor = _ANCHORS[note.get("xanchor") or "center"]
     for row, line in enumerate(lines):
-        yield _text(8, top + row * theme.ROW_HEIGHT, line)
+        colour, size = font.get("color") or theme.MUTED.light, font.get("size") or 0
+        yield _text(x, first + row * _LINE, line, colour, size, anchor=anchor)
 
 
-def _legend(boxes: list[dict[str, Any]], height: float) -> list[str]:
-    parts, x = [], 8.0
-    for trace in (trace for trace in boxes if trace["showlegend"]):
-        parts.append(_box(x, height - 24, 12, trace["marker"]["color"], "", 12))
-        parts.append(_text(x + 18, height - 14, trace["name"]))
-        x += 38 + text_width(trace["name"])
-    return parts
+def _ticks(plane: Plane, layout: Mapping[str, Any]) -> Iterator[str]:
+    for name, axis in (("x", plane.x), ("y", plane.y)):
+        about = layout.get(f"{name}axis") or {}
+        for place, text in ticks(axis, about):
+            if about.get("showgrid"):
+                across = (
+                    f"M{place:.1f} {plane.y.start:.1f}V{plane.y.end:.1f}"
+                    if name == "x"
+                    else f"M{plane.x.start:.1f} {place:.1f}H{plane.x.end:.1f}"
+                )
+                yield f'<path d="{across}" fill="none"{_stroke(theme.GRID.light, 1)}/>'
+            if name == "x":
+                yield _text(place, plane.y.start + 16, text, theme.TEXT.light, anchor="middle")
+            else:
+                yield _text(plane.x.start - 8, place + 4, text, theme.TEXT.light, anchor="end")
+        title = unmarked((about.get("title") or {}).get("text") or "")
+        if title and name == "x" and about.get("visible") is not False:
+            middle = (plane.x.start + plane.x.end) / 2
+            yield _text(middle, plane.y.start + 34, title, theme.MUTED.light, anchor="middle")
+        elif title and about.get("visible") is not False:
+            yield _text(8, plane.y.end - 8, title, theme.MUTED.light)
 
 
-def _box(x: float, y: float, wide: float, fill: str, title: str, high: float = 20) -> str:
-    tip = f"<title>{escaped(title)}</title>" if title else ""
-    return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(wide - 0.6, 0.3):.1f}" height="{high}" '
-        f"fill={quoteattr(fill)}>{tip}</rect>"
+def _legend(traces: list[Mapping[str, Any]], plane: Plane) -> Iterator[str]:
+    names = [unmarked(str(trace.get("name") or "")) for trace in traces]
+    places, rows = legend_places(names)
+    top = plane.height - theme.LEGEND_HEIGHT * rows
+    for trace, name, (x, row) in zip(traces, names, places, strict=True):
+        y = top + row * theme.LEGEND_HEIGHT
+        marker = trace.get("marker") or {}
+        line = (trace.get("line") or {}).get("color")
+        fill = _each(marker.get("color") or line or theme.OUTLINE.light, 0)
+        yield _box(x, y + 2, 12 + _GAP, 12, fill, "", _hatch(marker))
+        yield _text(x + 18, y + 12, name, theme.MUTED.light)
+
+
+def _hatch(marker: Mapping[str, Any]) -> str:
+    """Name of the hatching of a trace of bars, made from its colour; empty when it has none."""
+    pattern = marker.get("pattern") or {}
+    colour = str(pattern.get("fgcolor") or "")
+    return f"protonlab-hatch-{colour.lstrip('#')}" if pattern.get("shape") and colour else ""
+
+
+def _hatches(traces: list[Mapping[str, Any]]) -> str:
+    markers = [trace.get("marker") or {} for trace in traces]
+    found = {_hatch(marker): marker["pattern"]["fgcolor"] for marker in markers if _hatch(marker)}
+    return "".join(
+        f'<pattern id={quoteattr(name)} width="8" height="8" patternUnits="userSpaceOnUse">'
+        f'<path d="M-2 2L2 -2M0 8L8 0M6 10L10 6"{_stroke(colour, 2)}/></pattern>'
+        for name, colour in found.items()
     )
 
 
-def _text(x: float, y: float, text: str, size: float = 0, anchor: str = "") -> str:
-    look = f' font-size="{size}" font-weight="600"' if size else ""
-    look += f' text-anchor="{anchor}"' if anchor else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{theme.TEXT.light}"{look}>{escaped(text)}</text>'
+def _each(value: Any, point: int) -> Any:
+    """Value for one point of what may be one value for all."""
+    return value[point] if isinstance(value, list | tuple) else value
+
+
+def _stroke(colour: Any, width: float, dash: str = "") -> str:
+    if not width or not colour:
+        return ""
+    dashes = f' stroke-dasharray="{_DASHES[dash]}"' if dash in _DASHES else ""
+    return f' stroke={quoteattr(str(colour))} stroke-width="{width:g}"{dashes}'
+
+
+def _box(
+    x: float, y: float, wide: float, high: float, fill: Any, title: str, hatch: str = ""
+) -> str:
+    tip = f"<title>{escaped(title)}</title>" if title else ""
+    place = f'x="{x:.1f}" y="{y:.1f}" width="{max(wide - _GAP, _THINNEST):.1f}" height="{high:.1f}"'
+    over = f"<rect {place} fill={quoteattr(f'url(#{hatch})')}/>" if hatch else ""
+    return f"<rect {place} fill={quoteattr(str(fill))}>{tip}</rect>{over}"
+
+
+def _text(
+    x: float,
+    y: float,
+    text: str,
+    colour: str,
+    size: float = 0,
+    *,
+    anchor: str = "start",
+    heavy: bool = False,
+) -> str:
+    look = f' font-size="{size:g}"' if size not in (0, theme.FONT_SIZE) else ""
+    look += ' font-weight="600"' if heavy else ""
+    look += f' text-anchor="{anchor}"' if anchor != "start" else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" fill={quoteattr(colour)}{look}>{escaped(text)}</text>'

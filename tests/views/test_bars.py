@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from small_profiles import EVIL, filtered, frame, hand, kernel, profile
 
@@ -9,17 +11,22 @@ from protonlab.errors import MetricError, ProtonLabError
 from protonlab.views import BarsFigure, bars
 
 
+def boxes(figure: BarsFigure) -> list[Any]:
+    return [trace for trace in figure.data if trace.meta == "boxes"]
+
+
 def shown(figure: BarsFigure) -> list[tuple[str, float, str]]:
     """(label, value, text) of each bar, from top to bottom."""
     rows = [
         (row, label, value, text)
-        for trace in figure.data
-        for row, value, text, (label, _) in zip(
-            trace.y, trace.x, trace.text, trace.customdata, strict=True
-        )
+        for trace in boxes(figure)
+        for row, value, (label, text) in zip(trace.y, trace.x, trace.customdata, strict=True)
     ]
+    (values,) = (trace for trace in figure.data if trace.meta == "values")
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]
     assert list(figure.layout.yaxis.ticktext) == [row[1] for row in sorted(rows)]
+    assert list(values.text) == [row[3] for row in sorted(rows)]
+    assert list(values.x) == [row[2] for row in sorted(rows)]
     return [row[1:] for row in sorted(rows)]
 
 
@@ -61,7 +68,7 @@ def test_only_what_the_filter_kept() -> None:
 def test_everything_is_coloured_by_what_the_hook_saw() -> None:
     figure = bars(filtered(), everything=True)
     assert [label for label, *_ in shown(figure)] == ["matmul", "relu", "norm"]
-    assert [trace.name for trace in figure.data] == [
+    assert [trace.name for trace in boxes(figure)] == [
         "kernel",
         "kernel, filtered out",
         "kernel not launched by Triton",
@@ -70,7 +77,7 @@ def test_everything_is_coloured_by_what_the_hook_saw() -> None:
 
 
 def test_hover_has_every_metric() -> None:
-    (text, *_), *_ = (trace.hovertext for trace in bars(hand()).data)
+    (text, *_), *_ = (trace.hovertext for trace in boxes(bars(hand())))
     assert text.split("<br>") == [
         "<b>matmul</b>",
         "count: <b>4</b>",
@@ -90,15 +97,16 @@ def test_height_grows_with_the_bars() -> None:
 def test_two_kernels_with_one_label_keep_two_bars() -> None:
     names = [f"_ZN2at6native13reduce_kernelILi{size}ELi1EEEvv" for size in (512, 256)]
     figure = bars(profile(*(kernel(name, 10 * i) for i, name in enumerate(names, 1))))
-    assert [row[:2] for row in shown(figure)] == [
-        ("reduce_kernel (1)", 20), ("reduce_kernel (2)", 10),
-    ]  # fmt: skip
+    (box,) = boxes(figure)
+    assert list(box.x) == [20, 10]
+    assert list(figure.layout.yaxis.ticktext) == ["reduce_kernel (1)", "reduce_kernel (2)"]
+    assert [label for label, _ in box.customdata] == ["reduce_kernel"] * 2  # as a flame graph has
 
 
 @pytest.mark.parametrize("name", ["value", "devices", "device", "time", "role"])
 def test_a_metric_may_have_any_name(name: str) -> None:
     drawn = profile(kernel("k", 10, **{name: 5}))
-    (box,) = bars(drawn).data
+    (box,) = boxes(bars(drawn))
     assert (
         f"{name}{'_metric' if name in ('devices', 'time') else ''}: <b>5.00</b>" in box.hovertext[0]
     )
@@ -125,7 +133,9 @@ def test_all_times_zero() -> None:
 def test_negative_values_have_room() -> None:
     figure = bars(profile(kernel("k", 1, x=-2.5), kernel("l", 1, x=4)), metric="x")
     assert [row[:2] for row in shown(figure)] == [("l", 4), ("k", -2.5)]
-    assert tuple(figure.layout.xaxis.range) == (-2.5, 4)
+    # 15 % of the reach of 6.5 for the value on the left
+    assert tuple(figure.layout.xaxis.range) == pytest.approx((-2.5 - 0.15 * 6.5, 4))
+    assert list(figure.data[-1].textposition) == ["middle right", "middle left"]
 
 
 def test_unknown_metric_and_top() -> None:
@@ -137,7 +147,7 @@ def test_unknown_metric_and_top() -> None:
 
 def test_names_are_escaped() -> None:
     figure = bars(profile(kernel(EVIL, 10), name=EVIL))
-    (trace,) = figure.data
+    (trace,) = boxes(figure)
     for text in (*figure.layout.yaxis.ticktext, *trace.hovertext, figure.layout.title.text):
         assert "<a" not in text
         assert "<img" not in text

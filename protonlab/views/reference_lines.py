@@ -1,0 +1,130 @@
+"""Lines across bars: what a rate could be at most, as measured or as a data sheet says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from protonlab.errors import ProtonLabError
+from protonlab.model import Device, Metric, Profile
+from protonlab.views import theme
+from protonlab.views.names import cleaned, escaped, shortened
+
+PEAK = "peak"
+_LONGEST_LABEL = 60
+
+# What `bars` takes: the word, label -> value in the metric's unit, or several of both.
+Lines = str | Mapping[str, float] | Sequence[str | Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class ReferenceLine:
+    """A value with a label, in the unit of the metric's name."""
+
+    label: str
+    value: float
+
+
+def reference_lines(
+    profile: Profile, metric: Metric, lines: Lines | None
+) -> tuple[list[ReferenceLine], list[str]]:
+    """Read lines; lowest first, with notes on peaks that are not known.
+
+    Raises
+    ------
+    ProtonLabError
+        If a line is no number or a word that is not known, or the metric has no peak.
+    """
+    if lines is None:
+        return [], []
+    given = [lines] if isinstance(lines, str | Mapping) else lines
+    found: list[ReferenceLine] = []
+    notes: list[str] = []
+    if not isinstance(given, Iterable):
+        raise ProtonLabError(_wrong(lines))
+    for each in given:
+        if isinstance(each, Mapping):
+            found += [_line(label, value) for label, value in each.items()]
+        elif each == PEAK:
+            peaks, missing = _peaks(profile.devices, metric)
+            found += peaks
+            notes += missing
+        else:
+            raise ProtonLabError(_wrong(each))
+    return sorted(found, key=lambda line: line.value), notes
+
+
+def shapes_of(lines: Sequence[ReferenceLine]) -> list[dict[str, Any]]:
+    """Make plotly shapes of the lines, from top to bottom of the plot."""
+    return [
+        {
+            "type": "line",
+            **{"x0": line.value, "x1": line.value, "y0": 0, "y1": 1, "yref": "paper"},
+            "line": {"color": theme.REFERENCE.light, "width": 1.5, "dash": "dash"},
+        }
+        for line in lines
+    ]
+
+
+def notes_of(
+    lines: Sequence[ReferenceLine], metric: Metric, reach: tuple[float, float]
+) -> list[dict[str, Any]]:
+    """Make plotly annotations: labels above the plot, a row each, on the inner side."""
+    middle = sum(reach) / 2
+    return [
+        {
+            "text": f"{escaped(line.label)}: {escaped(metric.format(line.value))}",
+            "x": line.value,
+            **{"y": 1, "yref": "paper", "yanchor": "bottom"},
+            "xanchor": "right" if line.value > middle else "left",
+            "yshift": theme.ROW_HEIGHT * row,
+            "showarrow": False,
+            "font": {"size": theme.FONT_SIZE, "color": theme.REFERENCE.light},
+        }
+        for row, line in enumerate(lines)
+    ]
+
+
+def _line(label: Any, value: Any) -> ReferenceLine:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not isinstance(label, str) or isinstance(value, str | bool) or not math.isfinite(number):
+        raise ProtonLabError(_wrong({label: value}))
+    return ReferenceLine(shortened(cleaned(label), _LONGEST_LABEL), number)
+
+
+def _peaks(devices: Sequence[Device], metric: Metric) -> tuple[list[ReferenceLine], list[str]]:
+    if metric.form == "util":
+        return [ReferenceLine("peak", 1.0)], []
+    if metric.form != "ratio" or metric.unit not in ("B/s", "FLOP/s"):
+        raise ProtonLabError(
+            f"lines='{PEAK}': {metric.name!r} has no peak; rates of bytes and flops have one, such "
+            "as 'gbyte/s' and 'tflop16/s', and util. Give label -> value for others."
+        )
+    column = metric.sources[0]
+    width = column.removeprefix("flops")
+    if metric.unit == "FLOP/s" and not width:
+        return [], [f"{metric.name} says no width, so no data sheet's peak is known for it."]
+    found: dict[float, str] = {}
+    notes = []
+    for device in devices:
+        if column == "bytes":
+            what, peak = "peak bandwidth", device.peak_bandwidth
+        else:
+            what, peak = f"peak at {width} bits", device.peak_flops(int(width))
+        if peak is None:
+            notes.append(f"No data sheet's {what} is known for {device}.")
+        else:
+            found.setdefault(peak / metric.scale, f"{what}, data sheet")
+    return [ReferenceLine(label, value) for value, label in found.items()], notes
+
+
+def _wrong(line: Any) -> str:
+    return (
+        f"lines={line!r} is no line; give '{PEAK}', or label -> value in the metric's unit, "
+        "such as {'copy, measured': 4210}, or a list of both"
+    )
