@@ -22,3 +22,7 @@ class MetricError(ProtonLabError):
 
 class MissingDependencyError(ProtonLabError, ImportError):
     """An optional package, or Triton itself, is absent or too old."""
+
+
+class KernelInputError(ProtonLabError, ValueError):
+    """A kernel cannot take this input: wrong shape, type, device, stride or values."""

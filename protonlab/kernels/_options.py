@@ -1,0 +1,269 @@
+"""How a matmul is cut and launched: each choice, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from protonlab.errors import KernelInputError
+
+EngineName = Literal["triton", "gluon", "reference"]
+
+# Measured on an H200 with Triton 3.9; docs/hopper-matmul.md has the tables.
+FLATTEN_UP_TO = 8  # K steps of a tile: flattening pays for no more
+PERSISTENT_BELOW = 16  # K steps of a tile: from here on a launch of one program a tile is as good
+HOPPER_SMS = 132
+
+
+@dataclass(frozen=True)
+class MatmulOptions:
+    """Choices for one matmul; made by `matmul_options`. ``str`` says each and why.
+
+    Parameters
+    ----------
+    engine
+        ``"triton"``, ``"gluon"`` or ``"reference"``.
+    block_m
+        Rows of x in a tile (columns of the tensor core's product).
+    block_n, block_k
+        Rows of the weight in a tile, and columns in a step of it. 128 for a packed weight.
+    num_stages, num_warps
+        Depth of the load pipeline, and warps of a program.
+    persistent
+        Whether a program computes tile after tile. Otherwise one program a tile.
+    programs_per_sm
+        Persistent programs launched for each multiprocessor.
+    flatten_loops
+        ``FLATTEN_LOOPS``: the loops over tiles and over K as one, so that the next tile's loads
+        run during this tile's epilogue.
+    warp_specialize
+        Whether Triton splits loads and arithmetic over warps of their own.
+    split_k
+        Parts of K that programs of their own compute; summed in a fixed order afterwards. Only
+        without routing.
+    row_classes
+        Blocks of rows that the Gluon engine launches kernels of their own for, by their most rows.
+    strips
+        Tiles of 128 weight rows that share a tile of x in the Gluon engine.
+    reasons
+        Field -> why.
+    """
+
+    engine: EngineName
+    block_m: int
+    block_n: int
+    block_k: int
+    num_stages: int
+    num_warps: int
+    persistent: bool
+    programs_per_sm: int
+    flatten_loops: bool
+    warp_specialize: bool
+    split_k: int
+    row_classes: tuple[int, ...]
+    strips: int
+    reasons: tuple[tuple[str, str], ...] = dataclasses.field(default=(), compare=False)
+
+    def __str__(self) -> str:
+        why = dict(self.reasons)
+        values = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name != "reasons"
+        }
+        width = max(len(f"{name} = {value}") for name, value in values.items())
+        return "\n".join(
+            f"{f'{name} = {value}':{width}}  {why.get(name, '')}".rstrip()
+            for name, value in values.items()
+        )
+
+
+def _power_of_two(low: int, high: int) -> tuple[Callable[[Any], bool], str]:
+    legal = [1 << bit for bit in range(low.bit_length() - 1, high.bit_length())]
+    return lambda value: type(value) is int and value in legal, f"one of {legal}"
+
+
+def _between(low: int, high: int) -> tuple[Callable[[Any], bool], str]:
+    return lambda value: type(value) is int and low <= value <= high, f"{low} to {high}"
+
+
+def _is_classes(value: Any) -> bool:
+    return (
+        isinstance(value, tuple)
+        and 1 <= len(value) <= 4
+        and all(type(rows) is int and 0 < rows <= 256 and rows % 8 == 0 for rows in value)
+        and sorted({*value}) == [*value]
+    )
+
+
+_FLAG = (lambda value: isinstance(value, bool), "True or False")
+# Field -> whether a value is legal, and the legal values in words.
+_LEGAL: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "block_m": _power_of_two(8, 256),
+    "block_n": _power_of_two(64, 256),
+    "block_k": _power_of_two(32, 128),
+    "num_stages": _between(1, 8),
+    "num_warps": _power_of_two(4, 8),
+    "persistent": _FLAG,
+    "programs_per_sm": _between(1, 16),
+    "flatten_loops": _FLAG,
+    "warp_specialize": _FLAG,
+    "split_k": _between(1, 64),
+    "row_classes": (_is_classes, "one to four ascending multiples of 8 up to 256, as a tuple"),
+    "strips": _between(1, 8),
+}
+
+
+def matmul_options(
+    rows: int,
+    n: int,
+    k: int,
+    *,
+    experts: int | None = None,
+    packed: bool = True,
+    engine: EngineName = "triton",
+    overlap_epilogue: bool | None = None,
+    sms: int = HOPPER_SMS,
+    **overrides: Any,
+) -> MatmulOptions:
+    """Choose how to cut and launch a matmul.
+
+    Parameters
+    ----------
+    rows, n, k
+        Rows of x that are computed, and the shape of the weight.
+    experts
+        Over how many experts the rows spread; None without routing.
+    packed
+        Whether the weight is MXFP4; False for a plain one.
+    engine
+        What computes it.
+    overlap_epilogue
+        Whether an epilogue overlaps with the next tile's loads: ``FLATTEN_LOOPS``, for which the
+        kernel is persistent. None leaves the choice to the rule: on for tiles of at most 8 K
+        steps, off above, and from 16 steps on no persistent kernel at all.
+    sms
+        Multiprocessors of the GPU.
+    **overrides
+        Fields of `MatmulOptions`, to be taken as given.
+
+    Raises
+    ------
+    KernelInputError
+        If an override is unknown, out of range or contradicts another.
+
+    Examples
+    --------
+    >>> options = matmul_options(512, 5760, 5760, experts=128)
+    >>> options.block_m, options.flatten_loops, options.persistent
+    (8, False, False)
+    """
+    _check_overrides(overrides, packed)
+    choices = _Choices(overrides)
+    average = -(-rows // experts) if experts else rows
+    spread = f"{average} rows an expert on average" if experts else f"{rows} rows"
+    choices.take("engine", engine, "asked for" if engine != "triton" else "plain Triton")
+    block_m = _block_m(average, ragged=experts is not None)
+    block_m = choices.take("block_m", block_m, f"{spread}; padding costs power")
+    if packed:
+        choices.take("block_n", 128, "a storage tile")
+        block_k = choices.take("block_k", 128, "a storage tile")
+    else:
+        choices.take("block_n", 128, "two warpgroup products")
+        block_k = choices.take("block_k", 64, "128 bytes of a row")
+    wide = block_m >= 128
+    choices.take("num_stages", 3 if packed else 4, "2 to 4 stages measured alike")
+    choices.take("num_warps", 8 if wide else 4, "accumulators must fit in registers")
+    steps = -(-k // block_k)
+    tiles = -(-n // choices["block_n"]) * -(-rows // block_m)
+    parts, why_parts = _split(tiles, steps, sms) if experts is None else (1, "rows are ragged")
+    parts = choices.take("split_k", parts, why_parts)
+    steps = -(-steps // parts)
+    _choose_loops(choices, overlap_epilogue, steps)
+    programs = 1 if wide else 2 if block_m >= 64 else 3 if block_m >= 16 else 4
+    choices.take("programs_per_sm", programs, "as many as registers and shared memory hold")
+    classes = (*(rows for rows in (8, 16, 32) if rows < block_m), block_m)
+    choices.take("row_classes", classes, "padded rows cost power")
+    choices.take("strips", 5 if block_m <= 16 else 3 if block_m <= 32 else 1, "x is read once")
+    return choices.options()
+
+
+def _choose_loops(choices: _Choices, overlap: bool | None, steps: int) -> None:
+    if overlap is not None and choices.overrides.get("flatten_loops", overlap) != overlap:
+        raise KernelInputError(
+            f"overlap_epilogue={overlap} and flatten_loops={not overlap} contradict each other; "
+            "they are the same switch, so give one of them"
+        )
+    forced = overlap if overlap is not None else choices.overrides.get("flatten_loops")
+    if forced is not None:
+        flatten, why = forced, "asked for"
+    elif choices.overrides.get("persistent") is False:
+        flatten, why = False, "only a persistent kernel has a next tile"
+    else:
+        flatten = steps <= FLATTEN_UP_TO
+        why = f"{steps} K steps a tile; it pays for at most {FLATTEN_UP_TO}"
+    flatten = choices.take("flatten_loops", flatten, why)
+    if flatten:
+        persistent, why = True, "flattening needs a next tile"
+    elif forced is not None:
+        persistent, why = True, "to be compared with flattened loops"
+    else:
+        persistent = steps < PERSISTENT_BELOW
+        why = f"{steps} K steps a tile; from {PERSISTENT_BELOW} on other programs hide its ends"
+    if not choices.take("persistent", persistent, why) and flatten:
+        raise KernelInputError(
+            "flatten_loops=True with persistent=False: a program of one tile has no next tile to "
+            "overlap with; leave one of them out"
+        )
+    choices.take("warp_specialize", False, "slower in every case that was measured")
+
+
+def _block_m(average: int, *, ragged: bool) -> int:
+    wanted = average * 3 // 2 if ragged else average  # sizes scatter round their average
+    return next((rows for rows in (8, 16, 32, 64) if wanted <= rows), 128)
+
+
+def _split(tiles: int, steps: int, sms: int) -> tuple[int, str]:
+    """Parts of K that fill the GPU about twice, of at least four steps each."""
+    parts = max(1, min(2 * sms // max(tiles, 1), steps // 4, 16))
+    return parts, f"{tiles} tiles for {sms} multiprocessors"
+
+
+class _Choices:
+    """Collects choices; an override wins and says so."""
+
+    def __init__(self, overrides: dict[str, Any]) -> None:
+        self.overrides = overrides
+        self._values: dict[str, Any] = {}
+        self._reasons: dict[str, str] = {}
+
+    def __getitem__(self, field: str) -> Any:
+        return self._values[field]
+
+    def take(self, field: str, value: Any, why: str) -> Any:
+        if field in self.overrides:
+            value, why = self.overrides[field], "asked for"
+        self._values[field], self._reasons[field] = value, why
+        return value
+
+    def options(self) -> MatmulOptions:
+        return MatmulOptions(**self._values, reasons=tuple(self._reasons.items()))
+
+
+def _check_overrides(overrides: dict[str, Any], packed: bool) -> None:
+    for field, value in overrides.items():
+        if field not in _LEGAL:
+            raise KernelInputError(
+                f"matmul_options has no {field!r}; it has {', '.join(sorted(_LEGAL))}"
+            )
+        is_legal, words = _LEGAL[field]
+        if not is_legal(value):
+            raise KernelInputError(f"{field}={value!r} cannot be chosen; give {words}")
+    for field in ("block_n", "block_k"):
+        if packed and overrides.get(field, 128) != 128:
+            raise KernelInputError(
+                f"{field}={overrides[field]} with a packed weight, whose tiles are 128 by 128; "
+                f"leave {field} out"
+            )
