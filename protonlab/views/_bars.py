@@ -11,16 +11,18 @@ import pandas as pd
 from protonlab.errors import ProtonLabError
 from protonlab.model import Metric, Profile
 from protonlab.model.units import counted
+from protonlab.views import theme
 from protonlab.views.bar_layout import BarsFigure, bar_layout, value_traces
 from protonlab.views.boxes import box_traces, needs_legend
 from protonlab.views.hover import caption
-from protonlab.views.layout import empty_layout, legend_places, title_of
-from protonlab.views.names import cleaned, escaped, shortened, told_apart, unmarked
+from protonlab.views.layout import empty_layout, title_of
+from protonlab.views.names import cleaned, escaped, shortened, text_width, told_apart, unmarked
 from protonlab.views.ranking import Ranking, ranking
 from protonlab.views.reference_lines import Lines, ReferenceLine, reference_lines
 from protonlab.views.stack import check_stack, has_negative, parts_of
 
 _LONGEST_TICK, _LONGEST_LABEL = 44, 200
+_LEGEND_ENTRY = 45  # pixels that plotly puts around a text in the legend
 
 
 def bars(
@@ -149,8 +151,8 @@ def _figure(
     bar["aside"] = [texts[row] for row in bar["row"]]
     bar["text"] = ""
     traces = box_traces(bar, names)
-    legend = _legend_rows(traces) if stacked or needs_legend(bar) else 0
     ticks = [escaped(label) for label in told_apart(labels, _LONGEST_TICK)]
+    legend = _legend_rows(traces, ticks, texts) if stacked or needs_legend(bar) else 0
     values = rows[["value", "low", "high"]].to_numpy(dtype=np.float64)
     layout = bar_layout(title, ticks, values, texts, lines, metric, legend, notes)
     return BarsFigure(data=[*traces, *value_traces(values, texts)], layout=layout)
@@ -165,6 +167,13 @@ def _value_text(metric: Metric, value: float, low: float, high: float) -> str:
     return f"{text} ± {half:.1f} %" if half < 99.95 else f"{text} ± {half:.0f} %"
 
 
-def _legend_rows(traces: list[dict[str, Any]]) -> int:
+def _legend_rows(traces: list[dict[str, Any]], ticks: list[str], texts: list[str]) -> int:
+    """Rows of the legend in plotly, which gives it the width of the bars, in even columns."""
     names = [unmarked(trace["name"]) for trace in traces if trace["showlegend"]]
-    return legend_places(names)[1]
+    widths = [text_width(name) + _LEGEND_ENTRY for name in names]
+    outside = (max(text_width(unmarked(each)) for each in column) for column in (ticks, texts))
+    room = theme.NOMINAL_WIDTH - sum(outside) - 2 * _LEGEND_ENTRY
+    if sum(widths) <= room:
+        return 1
+    columns = max(1, int(room / max(widths)))
+    return math.ceil(len(names) / columns)

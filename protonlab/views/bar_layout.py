@@ -17,6 +17,7 @@ from protonlab.views.reference_lines import ReferenceLine, notes_of, shapes_of
 
 _GAP = 0.2  # of a row, between bars
 _VALUE_PADDING = 14  # pixels around a value
+_AIR = "\u00a0"  # between a bar and its value, which plotly would let touch
 _ROOM_LEFT = 0.15  # of the reach, for values of negative bars
 
 
@@ -78,6 +79,8 @@ def reach_of(values: FloatArray, lines: Sequence[ReferenceLine]) -> tuple[float,
     """Range of the axis: zero, every bar with its whisker, and every line."""
     ends = [*values[~np.isnan(values)].tolist(), *(line.value for line in lines)]
     low, high = min(0.0, *ends), max(0.0, *ends)
+    if lines:
+        high += 0.01 * (high - low)  # at the very end plotly would draw half of a line
     if low < 0:
         low -= _ROOM_LEFT * (high - low)
     return low, high if high > low else low + 1.0
@@ -120,7 +123,10 @@ def value_traces(values: FloatArray, texts: Sequence[str]) -> list[dict[str, Any
             "meta": "values",
             "mode": "text",
             "x": outer.tolist(),
-            "text": [escaped(text) for text in texts],
+            "text": [
+                f"{escaped(text)}{_AIR}" if value < 0 else f"{_AIR}{escaped(text)}"
+                for text, value in zip(texts, middle.tolist(), strict=True)
+            ],
             "textposition": [
                 "middle left" if value < 0 else "middle right" for value in middle.tolist()
             ],

@@ -8,6 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from protonlab.front_end import front_end
+from protonlab.views.image import image_of, write
 from protonlab.views.names import unmarked
 from protonlab.views.page import PLOTLY_MIME, figure_html
 from protonlab.views.svg import picture
@@ -56,6 +57,43 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
             None when the figure shows all there is, as this class does.
         """
         return None
+
+    def to_image(self, format: str | None = None, **options: Any) -> bytes:
+        """Return the figure as an image: SVG without a browser, others through Kaleido.
+
+        Parameters
+        ----------
+        format
+            ``"svg"``, ``"png"``, ``"pdf"``, ``"jpg"`` or ``"webp"``; by default ``"png"``, as in
+            plotly.
+        options
+            Plotly's ``width``, ``height``, ``scale``.
+        """
+        return image_of(self, format or "png", **options)
+
+    def write_image(self, file: Any, format: str | None = None, **options: Any) -> None:
+        """Write the figure into an image file.
+
+        Parameters
+        ----------
+        file
+            Path, or something with ``write``. ``.svg`` is drawn by protonlab and needs nothing;
+            ``.png``, ``.pdf``, ``.jpg`` and ``.webp`` need Kaleido and a browser.
+        format
+            Instead of the path's suffix.
+        options
+            Plotly's ``width``, ``height``, ``scale``.
+
+        Raises
+        ------
+        ProtonLabError
+            If the image cannot be made or written; the message says what is missing.
+
+        Examples
+        --------
+        >>> protonlab.flame(profile).write_image("flame.svg")  # doctest: +SKIP
+        """
+        write(self, file, format, **options)
 
     def _ipython_display_(self) -> None:
         """Leave the display to `_repr_mimebundle_`; plotly's own would pick a renderer."""

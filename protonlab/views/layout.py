@@ -32,8 +32,7 @@ def layout_of(
     rows
         Rows of boxes; the figure is as high as they need.
     legend
-        Rows that the explanation of the colours takes: 0 when they need none, True for one, or
-        as many as `legend_places` says.
+        Rows that the explanation of the colours takes: 0 when they need none, True for one.
     notes
         Sentences under the boxes, each on a line of its own, not escaped.
     """

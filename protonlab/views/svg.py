@@ -110,7 +110,7 @@ def _points(trace: Mapping[str, Any], plane: Plane) -> Iterator[str]:
         if "text" in mode and _each(texts, point):
             down, across = str(_each(positions, point)).split(" ")
             anchor = {"left": "end", "right": "start"}.get(across, "middle")
-            shift = {"left": -5, "right": 5}.get(across, 0)
+            shift = {"left": -2, "right": 2}.get(across, 0)
             drop = {"top": -7, "bottom": 15}.get(down, 4)
             font = trace.get("textfont") or {}
             colour = font.get("color") or theme.TEXT.light

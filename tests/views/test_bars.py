@@ -25,7 +25,7 @@ def shown(figure: BarsFigure) -> list[tuple[str, float, str]]:
     (values,) = (trace for trace in figure.data if trace.meta == "values")
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]
     assert list(figure.layout.yaxis.ticktext) == [row[1] for row in sorted(rows)]
-    assert list(values.text) == [row[3] for row in sorted(rows)]
+    assert [text.strip("\u00a0") for text in values.text] == [row[3] for row in sorted(rows)]
     assert list(values.x) == [row[2] for row in sorted(rows)]
     return [row[1:] for row in sorted(rows)]
 

@@ -98,7 +98,7 @@ def test_static_bars_show_labels_and_values() -> None:
     svg = svg_of(bars(hand(), top=2)._repr_mimebundle_()["text/html"])
     assert words(svg) == [
         "hand · kernels by time · CUDA 0 (sm_90, 132 SMs)",
-        *("matmul", "relu", "750 ns", "150 ns"),
+        *("matmul", "relu", "\u00a0750 ns", "\u00a0150 ns"),
         "1 more kernel: top=2.",
     ]
 

@@ -140,7 +140,7 @@ def test_stack_parts_each_bar_by_scope() -> None:
         (0, 450, 300),
         (2, 0, 100),
     ]
-    assert list(figure.data[-1].text) == ["750 ns", "150 ns", "100 ns"]
+    assert list(figure.data[-1].text) == ["\u00a0750 ns", "\u00a0150 ns", "\u00a0100 ns"]
     assert figure.layout.showlegend
     assert forward.hovertext[0] == ("<b>matmul</b><br>forward: <b>450 ns</b><br>60.0 % of time")
 
@@ -178,7 +178,7 @@ def test_repeats_show_the_mean_and_its_interval() -> None:
     assert list(whiskers.x) == [120, 50]
     assert list(whiskers.error_x.array) == pytest.approx([half, 0], rel=1e-5)
     assert list(whiskers.error_x.arrayminus) == pytest.approx([half, 0], rel=1e-5)
-    assert list(texts.text) == ["120 ns ± 41.4 %", "50.0 ns ± 0.0 %"]
+    assert list(texts.text) == ["\u00a0120 ns ± 41.4 %", "\u00a050.0 ns ± 0.0 %"]
     assert list(texts.x) == pytest.approx([120 + half, 50])
     assert figure.layout.xaxis.range[1] == pytest.approx(120 + half)
     assert note(figure) == "Mean of 3 repeats; whiskers: 95 % interval (Student&#39;s t)."
@@ -203,7 +203,7 @@ def test_one_repeat_has_no_whisker() -> None:
 def test_kernel_that_ran_in_some_repeats_has_the_mean_of_those() -> None:
     figure = bars(repeated((100, 120, 140), (None, 30, None)))
     assert values(figure) == [("k0", 120), ("k1", 30)]
-    assert list(figure.data[-1].text)[1] == "30.0 ns"
+    assert list(figure.data[-1].text)[1] == "\u00a030.0 ns"
 
 
 def test_stack_of_repeats_adds_up_to_the_mean() -> None:

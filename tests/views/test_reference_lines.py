@@ -25,7 +25,7 @@ def test_lines_are_sorted_and_make_room() -> None:
     plain = bars(hand(), metric="gbyte/s")
     figure = bars(hand(), metric="gbyte/s", lines={"roof": 20, "copy, measured": 18.5})
     assert lines(figure) == [(18.5, "copy, measured: 18.5 GB/s"), (20, "roof: 20.0 GB/s")]
-    assert figure.layout.xaxis.range == (0, 20)
+    assert figure.layout.xaxis.range == (0, 20.2)
     assert figure.layout.height - plain.layout.height == 2 * 22
     assert [note.yshift for note in figure.layout.annotations if note.y == 1] == [0, 22]
 
