@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from protonlab.formats import export_trace, load
     from protonlab.model import Comparison, Device, KernelFilter, Metric, Profile, Trace, compare
     from protonlab.report import export_report
-    from protonlab.views import bars, flame, table
+    from protonlab.views import bars, flame, table, timeline
 
 # Public name -> the module that defines it.
 _HOME = {
@@ -51,6 +51,7 @@ _HOME = {
     "flame": "protonlab.views",
     "load": "protonlab.formats",
     "table": "protonlab.views",
+    "timeline": "protonlab.views",
 }
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "table",
+    "timeline",
     "unload_ipython_extension",
 ]
 

@@ -1,19 +1,25 @@
 """Views: a profile as a figure or a table. Each returns what it made and shows nothing itself."""
 
 from protonlab.views._bars import bars
-from protonlab.views._flame import FlameFigure, flame
+from protonlab.views._flame import flame
 from protonlab.views._table import KernelTable, table
+from protonlab.views._timeline import TimelineFigure, timeline
 from protonlab.views.bar_layout import BarsFigure
+from protonlab.views.flame_figure import FlameFigure
 from protonlab.views.page import figure_html, figure_of, page_script
+from protonlab.views.svg import picture_of
 
 __all__ = [
     "BarsFigure",
     "FlameFigure",
     "KernelTable",
+    "TimelineFigure",
     "bars",
     "figure_html",
     "figure_of",
     "flame",
     "page_script",
+    "picture_of",
     "table",
+    "timeline",
 ]

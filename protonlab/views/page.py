@@ -18,7 +18,7 @@ _FIGURE = re.compile(
 
 def drawing_source() -> str:
     """Source of the ES module that draws figures, zooms, searches and follows the theme."""
-    return _source("figure.js")
+    return f"{_source('figure.js')}\n{_source('timeline.js')}"
 
 
 def kernel_source() -> str:

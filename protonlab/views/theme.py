@@ -125,8 +125,17 @@ SCALE = {
 # Parts of a stack, most first; the view names them.
 PARTS = {f"part_{number}": role for number, role in enumerate(LIBRARIES.values())}
 
+# What a timeline adds: what is no launch, and boxes that stand for many events.
+TIMELINE = {
+    "copy": Role("memory copy", Colour("#9fd8cb", "#1f5f55")),
+    "event": Role("other event", Colour("#e9e4d8", "#47433a")),
+    "many_low": Role("many, busy under 1/3", Colour("#e1ebf6", "#1c2732")),
+    "many_half": Role("many, busy 1/3 to 2/3", Colour("#bcd3ec", "#22405e")),
+    "many_high": Role("many, busy over 2/3", Colour("#6698cc", "#2f70ae")),
+}
+
 # Every key that a box may have.
-ROLES = KINDS | LIBRARIES | DIFFERENCES | SCALE | PARTS
+ROLES = KINDS | LIBRARIES | DIFFERENCES | SCALE | PARTS | TIMELINE
 
 # What a launch hook's record means for a kernel.
 HOOK_WORDS = {

@@ -63,7 +63,8 @@ class Drawing {
     Object.assign(this, { host, Plotly, figure, width: 0 });
     this.own = figure.layout.meta?.protonlab ?? {};
     this.config = { ...CONFIG, ...this.own.config };
-    this.flame = this.own.view === "flame" ? new Flame(this) : null;
+    const views = { flame: Flame, timeline: Timeline }; // the latter stands in timeline.js
+    this.flame = this.own.view in views ? new views[this.own.view](this) : null;
     this.plot = document.createElement("div");
     host.replaceChildren(this.plot);
     Object.assign(host.style, { maxHeight: `${TALLEST}px`, overflowY: "auto" });

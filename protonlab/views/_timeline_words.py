@@ -1,0 +1,78 @@
+"""What a timeline says in words: its title, its lanes with their idle shares, its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from protonlab.model import Trace, format_quantity
+from protonlab.model.occupancy import Occupancy
+from protonlab.model.units import counted
+from protonlab.views._timeline_boxes import TimelineBoxes
+from protonlab.views._timeline_rows import Rows
+from protonlab.views._timeline_time import TimeAxis
+from protonlab.views.layout import title_of
+from protonlab.views.names import cleaned, escaped, shortened, told_apart
+
+_LONGEST_LANE, _LONGEST_LABEL = 40, 22
+_MOST_GAPS = 2
+
+
+def title_for(
+    trace: Trace, axis: TimeAxis, reach: tuple[float, float], work: Sequence[Occupancy]
+) -> str:
+    """Title: what, over what time, how much of it each GPU was idle, and which GPU it is."""
+    idle = [
+        f"{each.name} idle {_share(each)}" for each in work if each.lane is None and each.window
+    ]
+    over = f"timeline over {axis.amount(reach[1] - reach[0])}"
+    return title_of(trace.info.name, over, *idle[:4], trace.info.gpu)
+
+
+def lane_texts(trace: Trace, rows: Rows, work: Sequence[Occupancy]) -> list[str]:
+    """Names of the lanes, escaped, streams with their idle share."""
+    gpus = sum(each.lane is None for each in work)
+    streams = {each.lane: each for each in work if each.lane is not None}
+    names = []
+    for at in rows.lanes:
+        lane = trace.lanes[at]
+        of_gpu = f"GPU {lane.process}, " if gpus > 1 and at in streams else ""
+        names.append(cleaned(f"{of_gpu}{lane.name}"))
+    texts = told_apart(names, _LONGEST_LANE)
+    return [
+        escaped(text if at not in streams else f"{text} · idle {_share(streams[at])}")
+        for text, at in zip(texts, rows.lanes, strict=True)
+    ]
+
+
+def notes_of(
+    trace: Trace,
+    rows: Rows,
+    boxes: TimelineBoxes,
+    axis: TimeAxis,
+    work: Sequence[Occupancy],
+) -> list[str]:
+    """Sentences below the lanes, not escaped."""
+    notes = []
+    for gpu in (each for each in work if each.lane is None and each.window):
+        notes.append(
+            f"{gpu.name}: at work for {axis.amount(gpu.busy)} of {axis.amount(gpu.window)} between "
+            f"its first and its last launch, idle {_share(gpu)}."
+        )
+    longest = [
+        f"{axis.amount(gap[2])} (at {axis.amount(gap[1] - axis.origin)}, before "
+        f"{shortened(cleaned(str(gap[4])), _LONGEST_LABEL)})"
+        for gap in trace.gaps.head(_MOST_GAPS).itertuples(index=False, name=None)
+    ]
+    if longest:
+        notes.append(f"Longest gaps: {', '.join(longest)}.")
+    many = boxes.count > 1
+    if many.any():
+        notes.append(
+            f"{counted(int(boxes.count[many].sum()), 'event')} too narrow to see are drawn as "
+            f"{counted(int(many.sum()), 'box', 'boxes')} of many; zoom in to see each."
+        )
+    return [*notes, *rows.notes]
+
+
+def _share(work: Occupancy) -> str:
+    return format_quantity(100 * work.idle, "%")
