@@ -30,7 +30,7 @@ def test_version(tmp_path: Path) -> None:
     assert run(tmp_path, "--version").stdout == f"protonlab {protonlab.__version__}\n"
 
 
-@pytest.mark.parametrize("command", [(), ("demo",), ("doctor",)], ids=str)
+@pytest.mark.parametrize("command", [(), ("convert",), ("demo",), ("doctor",)], ids=str)
 def test_help_fits_a_terminal(tmp_path: Path, command: tuple[str, ...]) -> None:
     result = run(tmp_path, *command, "--help")
     assert result.returncode == 0
@@ -86,3 +86,52 @@ def test_demo_whose_notebook_fails_says_where_to_look(tmp_path: Path) -> None:
     assert re.search(r"a cell raised ImportError: no torch today; the page shows it", result.stderr)
     assert "Traceback" not in result.stderr
     assert "no torch today" in (tmp_path / "protonlab-demo.html").read_text()
+
+
+PROFILES = Path(__file__).parent / "profiles"
+
+
+def test_convert_writes_what_the_name_says(tmp_path: Path) -> None:
+    source = str(PROFILES / "tree_scopes_3.9.0.hatchet")
+    result = run(tmp_path, "convert", source, "p.folded")
+    assert (result.returncode, result.stderr) == (0, "")
+    size = (tmp_path / "p.folded").stat().st_size
+    assert result.stdout == f"p.folded: {size:,} bytes\n"
+    times = [int(line.rsplit(" ", 1)[1]) for line in (tmp_path / "p.folded").open()]
+    profile = protonlab.load(source)
+    assert isinstance(profile, protonlab.Profile)
+    assert sum(times) == profile.inclusive["time_ns"].iloc[0]
+    assert run(tmp_path, "convert", source, "p.hatchet.gz").returncode == 0
+    again = protonlab.load(tmp_path / "p.hatchet.gz")
+    assert isinstance(again, protonlab.Profile)
+    assert again.frames.equals(profile.frames)
+
+
+def test_convert_writes_traces_too(tmp_path: Path) -> None:
+    source = str(PROFILES / "gpt_trace_3.9.0.chrome_trace.gz")
+    assert run(tmp_path, "convert", source, "t.json").returncode == 0
+    assert isinstance(protonlab.load(tmp_path / "t.json"), protonlab.Trace)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ("tree_scopes_3.9.0.hatchet", "p.json", r"p\.json: the name of the file says how to save"),
+        ("tree_scopes_3.9.0.hatchet", "nowhere/p.csv", r"^Error: nowhere: no such folder$"),
+        ("trace_3.9.0.chrome_trace", "t.folded", r"is a trace, not a tree; give the target a na"),
+        ("trace_3.9.0.chrome_trace", "t.speedscope.json", r"speedscope\.app open it as it is"),
+        ("viewer_values.json", "p.csv", r"a JSON object without traceEvents; expected"),
+    ],
+)
+def test_convert_says_why_it_cannot(source: str, target: str, message: str, tmp_path: Path) -> None:
+    result = run(tmp_path, "convert", str(PROFILES / source), target)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert re.search(message, result.stderr)
+    assert "Traceback" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_convert_of_a_file_that_is_not_there_exits_with_2(tmp_path: Path) -> None:
+    result = run(tmp_path, "convert", "nowhere.hatchet", "p.csv")
+    assert result.returncode == 2
+    assert "nowhere.hatchet" in result.stderr

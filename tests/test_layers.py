@@ -27,7 +27,7 @@ class Room:
 # standard library.
 ROOMS = {
     "errors": Room(),
-    "model": Room("errors", "cxxfilt numpy pandas scipy"),
+    "model": Room("errors", "cxxfilt numpy pandas pyarrow scipy"),
     "formats": Room("errors model", "ijson msgpack msgspec numpy pandas"),
     "recorded": Room("errors model formats"),
     "front_end": Room(),
@@ -47,7 +47,7 @@ ROOMS = {
     "page": Room("errors formats views", "jinja2 markdown_it markupsafe nbformat nh3 pygments"),
     "report": Room("errors formats page", "nbclient nbformat traitlets"),
     "demo": Room("errors model formats report", "nbformat"),
-    "cli": Room("errors capture demo views", "click rich"),
+    "cli": Room("errors model formats capture demo views", "click rich"),
 }
 
 # Triton's changes from version to version end in these files.

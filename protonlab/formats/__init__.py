@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import zlib
 from pathlib import Path
 
 from protonlab.errors import ProfileFormatError, ProtonLabError
 from protonlab.formats.chrome_trace import read_chrome_trace
 from protonlab.formats.hatchet import MAX_DEPTH, MAX_FRAMES, read_hatchet
+from protonlab.formats.parquet import read_parquet
 from protonlab.model import Profile, ProfileInfo, Trace
+from protonlab.model.speedscope import SPEEDSCOPE_SCHEMA
 
 __all__ = ["export_trace", "load", "read_profile", "read_trace"]
 
+_PARQUET_START = b"PAR1"
+_FOLDED = re.compile(rb"[^\n{<]*[^\n{< ] \d+(\r?\n|$)")
 _MSGPACK_ARRAYS = (*range(0x90, 0xA0), 0xDC, 0xDD)
 
 
@@ -26,8 +31,8 @@ def load(
 ) -> Profile | Trace:
     """Load a profile or a trace: what Proton wrote, or what protonlab saved, also gzipped.
 
-    A file is recognised by its contents: a tree, JSON or msgpack, is a profile; a chrome trace is
-    a trace.
+    A file is recognised by its contents: a tree, JSON or msgpack, and a saved parquet file are
+    profiles; a chrome trace is a trace.
 
     Parameters
     ----------
@@ -48,6 +53,8 @@ def load(
     ------
     ProfileFormatError
         If the contents are neither; the message names file, place and expectation.
+    MissingDependencyError
+        If the file is parquet and pyarrow is not there.
     OSError
         If the file cannot be read.
 
@@ -63,6 +70,10 @@ def load(
         raise ProtonLabError(f"load() takes a path or bytes, not {type(source).__name__}")
     if data[:2] == b"\x1f\x8b":
         data = _unzipped(data, name, max_bytes)
+    if data[:4] == _PARQUET_START:
+        return read_parquet(
+            data, source=name, info=info, max_depth=max_depth, max_frames=max_frames
+        )
     start = data[:4096].lstrip()
     if start[:1] == b"[" or (data and data[0] in _MSGPACK_ARRAYS):
         return read_hatchet(
@@ -71,7 +82,8 @@ def load(
     if start[:1] == b"{" and b'"traceEvents"' in data:
         return read_chrome_trace(data, source=name, info=info, max_events=max_frames)
     raise ProfileFormatError(
-        f"{name}: {_seen(data, start)}; expected a tree that Proton wrote, or a chrome trace"
+        f"{name}: {_seen(data, start)}; expected a tree that Proton wrote, a chrome trace, or a "
+        "profile that was saved as .hatchet or .parquet"
     )
 
 
@@ -145,6 +157,12 @@ def _seen(data: bytes, start: bytes) -> str:
     """Say what the data looks like instead."""
     if not data:
         return "empty"
+    if start[:1] == b"{" and SPEEDSCOPE_SCHEMA.encode() in start:
+        return "speedscope JSON, which holds names and times alone"
+    if start.startswith(b"frame_id,parent_id,"):
+        return "a frame table as CSV, which does not say what its columns are"
+    if _FOLDED.match(start):
+        return "folded stacks, which hold labels and times alone"
     if start[:1] == b"{":
         return "a JSON object without traceEvents"
     if start[:1] == b"<":

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from protonlab.errors import ProfileFormatError
 from protonlab.formats._flatten import column_of, finite, objects_of, preorder, raw_columns
+from protonlab.formats._stored import check_times, convert, repeats_of
 from protonlab.formats._tree import DeviceTable, Extra, collector_paused, decode
 from protonlab.model import Device, MetricColumn, Profile, ProfileInfo
 from protonlab.model.document import DOCUMENT_VERSION, EXTRA_COLUMNS
@@ -30,12 +30,9 @@ from protonlab.model.frames import (
     subtree_ends,
 )
 from protonlab.model.labels import label_of
-from protonlab.model.repeats import Repeats
 
 # Largest tree that is read unless more is asked for.
 MAX_DEPTH, MAX_FRAMES = 10_000, 20_000_000
-
-Stored = TypeVar("Stored", Extra, ProfileInfo)
 
 _NAME = attrgetter("frame.name")
 _METRICS = attrgetter("metrics")
@@ -91,9 +88,9 @@ def _read(
     raw = raw_columns(metrics, position)
     del metrics
     _check_version(stored, source)
-    extra = _convert(stored, Extra, f"{source}: protonlab")
+    extra = convert(stored, Extra, f"{source}: protonlab")
     if info is None:
-        info = _convert(extra.info, ProfileInfo, f"{source}: protonlab.info")
+        info = convert(extra.info, ProfileInfo, f"{source}: protonlab.info")
 
     codes, distinct = pd.factorize(names)
     labels = [label_of(name, info.cells) for name in distinct]
@@ -119,9 +116,9 @@ def _read(
         copy=False,
     )
     del metrics_of
-    _check_times(frames, source)
+    check_times(frames, source)
     _restore(frames, extra, source)
-    repeats = _repeats_of(extra.repeats, frames, columns, source)
+    repeats = repeats_of(extra.repeats, frames, columns, source)
     profile = Profile(frames, columns, _device_table(table, frames, source), info, repeats)
     if info.context != "python":
         return profile
@@ -199,32 +196,6 @@ def _device_table(table: DeviceTable, frames: pd.DataFrame, source: str) -> tupl
     return tuple(devices[key] for key in sorted(devices))
 
 
-def _check_times(frames: pd.DataFrame, source: str) -> None:
-    for column in ("time_ns", "count"):
-        if not pd.api.types.is_numeric_dtype(frames[column].dtype):
-            odd = frames[column].map(lambda value: isinstance(value, str | tuple))
-            row = int(np.flatnonzero(odd)[0])
-            raise ProfileFormatError(
-                f"{source}: frame {_path(frames, row)} has {column} {frames[column].iloc[row]!r}; "
-                "expected a number"
-            )
-        negative = np.flatnonzero((frames[column] < 0).fillna(False).to_numpy(dtype=bool))
-        if len(negative):
-            row = int(negative[0])
-            raise ProfileFormatError(
-                f"{source}: frame {_path(frames, row)} has {column} {frames[column].iloc[row]}; "
-                "expected 0 or more"
-            )
-
-
-def _path(frames: pd.DataFrame, row: int) -> str:
-    names = []
-    while row >= 0:
-        names.append(str(frames["name"].iloc[row]))
-        row = int(frames["parent_id"].iloc[row])
-    return " > ".join(reversed(names))
-
-
 def _check_version(extra: Mapping[str, Any], source: str) -> None:
     version = extra.get("version", DOCUMENT_VERSION)
     if version != DOCUMENT_VERSION:
@@ -249,38 +220,6 @@ def _restore(frames: pd.DataFrame, extra: Extra, source: str) -> None:
             raise ProfileFormatError(
                 f"{source}: protonlab.frames.{name} does not fit the tree's {len(frames)} frames"
             ) from None
-
-
-def _repeats_of(
-    stored: Any, frames: pd.DataFrame, columns: Sequence[MetricColumn], source: str
-) -> Repeats | None:
-    """Read what each repeat recorded; None where nothing was repeated."""
-    if stored is None:
-        return None
-    names = ["repeat", "frame_id", *(each.column for each in columns if each.additive)]
-    try:
-        number, values = int(stored["number"]), stored["values"]
-        table = pd.DataFrame({name: values[name] for name in names if name in values}, dtype=object)
-        for name in table:
-            kind = np.int64 if name in names[:2] else frames[name].dtype
-            table[name] = table[name].astype(kind)
-        fits = table["repeat"].between(0, number - 1) & table["frame_id"].between(
-            0, len(frames) - 1
-        )
-        if not fits.all():
-            raise ValueError
-    except (KeyError, TypeError, ValueError):
-        raise ProfileFormatError(
-            f"{source}: protonlab.repeats does not fit the tree's {len(frames)} frames"
-        ) from None
-    return Repeats(number, table)
-
-
-def _convert(value: Any, kind: type[Stored], place: str) -> Stored:
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        raise ProfileFormatError(f"{place}: {error}") from None
 
 
 def _text_column(values: npt.NDArray[np.object_]) -> pd.Categorical:

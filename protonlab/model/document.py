@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
-import io
 import json
-import os
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from protonlab.model.devices import Device
 from protonlab.model.frames import MetricColumn
+from protonlab.model.repeats import Repeats
+from protonlab.model.writing import write_atomically
 
 DOCUMENT_VERSION = 1
 # Columns of the frame table that Proton's format has no place for.
@@ -26,32 +24,6 @@ EXTRA_COLUMNS = frozenset({"kind", "kernel", "label", "hook"})
 def write_document(profile: Any, path: Path) -> None:
     """Write a `Profile` atomically: the target is replaced when the whole document is on disk."""
     write_atomically(_document(profile), path)
-
-
-def write_atomically(pieces: Iterable[str], path: Path) -> None:
-    """Write text beside the target, which it then replaces: an older file survives a failure.
-
-    What is called ``.gz`` is gzipped.
-    """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file, _text_stream(file, path) as stream:
-            stream.writelines(pieces)
-        # mkstemp gives 0600; a profile gets the permissions of any new file.
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _text_stream(file: IO[bytes], path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        packed = gzip.GzipFile(fileobj=file, mode="wb", filename="", compresslevel=6)
-        return io.TextIOWrapper(cast("BinaryIO", packed), encoding="utf-8")
-    return io.TextIOWrapper(file, encoding="utf-8")
 
 
 def _document(profile: Any) -> Iterator[str]:
@@ -66,13 +38,7 @@ def _document(profile: Any) -> Iterator[str]:
         ],
     }
     if profile.repeats is not None:
-        extra["repeats"] = {
-            "number": profile.repeats.number,
-            "values": {
-                name: [None if _missing(value) else value for value in column.tolist()]
-                for name, column in profile.repeats.values.items()
-            },
-        }
+        extra["repeats"] = repeats_document(profile.repeats)
     depths = frames["depth"].to_numpy().tolist()
     names = frames["name"].astype(object).tolist()
     open_frames = 0
@@ -90,6 +56,19 @@ def _document(profile: Any) -> Iterator[str]:
         open_frames = depth + 1
     yield "]}" * open_frames
     yield "," + _json(_device_table(profile.devices)) + "]\n"
+
+
+def repeats_document(repeats: Repeats | None) -> dict[str, Any] | None:
+    """Write what each repeat recorded as plain values, None where missing."""
+    if repeats is None:
+        return None
+    return {
+        "number": repeats.number,
+        "values": {
+            name: [None if _missing(value) else value for value in column.tolist()]
+            for name, column in repeats.values.items()
+        },
+    }
 
 
 def _json(value: Any) -> str:

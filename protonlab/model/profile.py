@@ -13,13 +13,13 @@ import pandas as pd
 from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model.devices import Device
 from protonlab.model.distribution import distribution
-from protonlab.model.document import write_document
 from protonlab.model.filters import KernelFilter
 from protonlab.model.frames import BoolArray, MetricColumn, pruned
 from protonlab.model.info import ProfileInfo
 from protonlab.model.kernels import KERNEL_TEXT, hooked
 from protonlab.model.metrics import Metric, available_metrics
 from protonlab.model.repeats import Repeats
+from protonlab.model.saving import save_profile
 from protonlab.model.selection import matching_kernels, matching_subtrees
 from protonlab.model.sums import Sums
 from protonlab.model.tuning import tuning_table
@@ -289,12 +289,12 @@ class Profile:
         return replace(self, frames=frames)
 
     def save(self, path: str | Path) -> None:
-        """Write the profile as Proton's own JSON; `protonlab.load` gives back an equal profile.
+        """Write the profile in the format that the file's name asks for; a failure changes nothing.
 
-        The file stays readable by proton-viewer; what Proton's format has no place for stands
-        under the key ``protonlab`` beside the root's ``frame``. An older file survives a failure.
+        ``.hatchet`` (Proton's own JSON, and what it has no place for) and ``.parquet`` load again
+        as an equal profile; ``.speedscope.json``, ``.folded``, ``.csv`` are for other programs.
         """
-        write_document(self, Path(path))
+        save_profile(self, Path(path))
 
 
 _FRAME_TEXT = ("parent_id", "depth", "name", "label", "kind")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from protonlab.model.document import write_atomically
+from protonlab.model.writing import write_atomically
 
 TRACE_VERSION = 1
 FREQUENCY = "Frequency (MHz)"

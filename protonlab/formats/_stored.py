@@ -1,0 +1,76 @@
+"""What a saved profile carries beside its frames, checked while it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from protonlab.errors import ProfileFormatError
+from protonlab.model import MetricColumn
+from protonlab.model.repeats import Repeats
+
+Stored = TypeVar("Stored")
+
+
+def convert(value: Any, kind: type[Stored], place: str) -> Stored:
+    """Check plain values against a type; ProfileFormatError names the place."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ProfileFormatError(f"{place}: {error}") from None
+
+
+def repeats_of(
+    stored: Any, frames: pd.DataFrame, columns: Sequence[MetricColumn], source: str
+) -> Repeats | None:
+    """Read what each repeat recorded; None where nothing was repeated."""
+    if stored is None:
+        return None
+    names = ["repeat", "frame_id", *(each.column for each in columns if each.additive)]
+    try:
+        number, values = int(stored["number"]), stored["values"]
+        table = pd.DataFrame({name: values[name] for name in names if name in values}, dtype=object)
+        for name in table:
+            kind = np.int64 if name in names[:2] else frames[name].dtype
+            table[name] = table[name].astype(kind)
+        fits = table["repeat"].between(0, number - 1) & table["frame_id"].between(
+            0, len(frames) - 1
+        )
+        if not fits.all():
+            raise ValueError
+    except (KeyError, TypeError, ValueError):
+        raise ProfileFormatError(
+            f"{source}: protonlab.repeats does not fit the tree's {len(frames)} frames"
+        ) from None
+    return Repeats(number, table)
+
+
+def check_times(frames: pd.DataFrame, source: str) -> None:
+    """Check that times and counts are numbers, and none is negative."""
+    for column in ("time_ns", "count"):
+        if not pd.api.types.is_numeric_dtype(frames[column].dtype):
+            odd = frames[column].map(lambda value: isinstance(value, str | tuple))
+            row = int(np.flatnonzero(odd)[0])
+            raise ProfileFormatError(
+                f"{source}: frame {_path(frames, row)} has {column} {frames[column].iloc[row]!r}; "
+                "expected a number"
+            )
+        negative = np.flatnonzero((frames[column] < 0).fillna(False).to_numpy(dtype=bool))
+        if len(negative):
+            row = int(negative[0])
+            raise ProfileFormatError(
+                f"{source}: frame {_path(frames, row)} has {column} {frames[column].iloc[row]}; "
+                "expected 0 or more"
+            )
+
+
+def _path(frames: pd.DataFrame, row: int) -> str:
+    names = []
+    while row >= 0:
+        names.append(str(frames["name"].iloc[row]))
+        row = int(frames["parent_id"].iloc[row])
+    return " > ".join(reversed(names))
