@@ -99,7 +99,7 @@ def bars(
     if len(found.rows) > top:
         more = counted(len(found.rows) - top, f"more {'kernel' if by == 'kernel' else 'bar'}")
         notes.append(f"{more}: top={top}.")
-    return _figure(profile, wanted, found, top, drawn_lines, title, notes, stacked=stacked)
+    return _figure(profile, wanted, found, by, top, drawn_lines, title, notes, stacked=stacked)
 
 
 def _title(profile: Profile, metric: Metric, by: str) -> str:
@@ -120,6 +120,7 @@ def _figure(
     profile: Profile,
     metric: Metric,
     found: Ranking,
+    by: str,
     top: int,
     lines: list[ReferenceLine],
     title: str,
@@ -145,7 +146,7 @@ def _figure(
     )
     names: dict[str, str] = {}
     if stacked:
-        parts, names = parts_of(profile, metric, rows, found.groups)
+        parts, names = parts_of(profile, metric, rows, by, found.selection)
         bar = parts.assign(edge=1)
     bar["label"] = [shortened(labels[row], _LONGEST_LABEL) for row in bar["row"]]
     bar["aside"] = [texts[row] for row in bar["row"]]

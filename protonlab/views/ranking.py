@@ -19,7 +19,7 @@ from protonlab.views import theme
 from protonlab.views.grouping import WORDS, groups_of
 from protonlab.views.hover import caption, hover_text, metric_lines, share
 from protonlab.views.names import escaped
-from protonlab.views.selection import select
+from protonlab.views.selection import Selection, select
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +29,10 @@ class Ranking:
     Parameters
     ----------
     rows
-        One row a bar; index: its group, as in `groups`. ``label`` and ``name``, unescaped,
+        One row a bar; index: its group, as `groups_of` names it. ``label`` and ``name``, unescaped,
         ``role``, ``value``, ``low`` and ``high`` (interval, NaN where there is none), ``hover``.
-    groups
-        Group of each frame, missing where it has none; index ``frame_id``.
+    selection
+        Which kernels take part.
     notes
         Sentences on what is not shown.
     why_empty
@@ -40,7 +40,7 @@ class Ranking:
     """
 
     rows: pd.DataFrame
-    groups: pd.Series
+    selection: Selection
     notes: tuple[str, ...]
     why_empty: str = ""
 
@@ -61,8 +61,8 @@ def ranking(profile: Profile, metric: Metric, by: str, *, everything: bool) -> R
     if metric.form == "util_bound":
         raise MetricError("'util_bound' is a word, not a number; bars() shows 'util', table() both")
     selection = select(profile, everything=everything)
-    groups = groups_of(profile, by, selection)
-    if by == "kernel":
+    groups = None if by == "kernel" else groups_of(profile, by, selection)
+    if groups is None:
         sums = profile.kernels.loc[selection.kernels.index]
         names = sums[["label", "name", "hook", "devices"]]
         values = profile.to_dataframe([metric.name], by="kernel")[metric.name].loc[sums.index]
@@ -74,17 +74,17 @@ def ranking(profile: Profile, metric: Metric, by: str, *, everything: bool) -> R
     what = by if by in WORDS else "group"
     rows = names.assign(value=values.loc[names.index], low=np.nan, high=np.nan)
     if profile.repeats is not None and len(rows):
-        _add_intervals(rows, profile, metric, groups if by != "kernel" else None)
+        _add_intervals(rows, profile, metric, groups)
     known = rows[rows["value"].notna()].sort_values("value", ascending=False, kind="stable")
     notes = list(selection.notes)
     if not len(known):
         why = f"No {what} recorded {caption(metric)}." if len(rows) else "No kernel was recorded."
-        return Ranking(known, groups, tuple(notes), why)
+        return Ranking(known, selection, tuple(notes), why)
     if len(known) < len(rows):
         notes.append(f"{counted(len(rows) - len(known), what)} without {caption(metric)}.")
     roles = [theme.role_of_kernel(hook) for hook in known["hook"]]
     hover = _hover(profile, metric, known, sums.loc[known.index])
-    return Ranking(known.assign(role=roles, hover=hover), groups, tuple(notes))
+    return Ranking(known.assign(role=roles, hover=hover), selection, tuple(notes))
 
 
 def _sums(profile: Profile, groups: pd.Series) -> pd.DataFrame:

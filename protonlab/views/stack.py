@@ -37,7 +37,7 @@ def check_stack(profile: Profile, metric: Metric, by: str) -> None:
 
 
 def parts_of(
-    profile: Profile, metric: Metric, rows: pd.DataFrame, groups: pd.Series
+    profile: Profile, metric: Metric, rows: pd.DataFrame, by: str, selection: Selection
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Part each bar by the scope of its kernels.
 
@@ -45,8 +45,10 @@ def parts_of(
     ----------
     profile, metric
         What the bars show.
-    rows, groups
-        Bars and the group of each frame, as in `Ranking`.
+    rows
+        The bars, as in `Ranking`.
+    by, selection
+        How `groups_of` groups their frames.
 
     Returns
     -------
@@ -54,6 +56,7 @@ def parts_of(
         Boxes: ``row`` (place of the bar), ``start``, ``width``, ``role``, ``hover``; the greatest
         scope first in each bar. And the words for each role.
     """
+    groups = groups_of(profile, by, selection)
     scopes = groups_of(profile, "scope", Selection(profile.kernels))
     shown = groups.isin(rows.index)
     both = pd.MultiIndex.from_arrays([groups[shown], scopes[shown]])

@@ -8,10 +8,13 @@ page.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.sax.saxutils import quoteattr
+
+import plotly.graph_objects as go
 
 from protonlab.views import theme
 from protonlab.views.layout import legend_places
@@ -23,6 +26,11 @@ _GAP = 0.6  # pixels between a box and the next
 _LINE = 16  # pixels from one line of a note to the next
 _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
 _DASHES = {"dash": "6 4", "dot": "2 3", "dashdot": "6 3 2 3"}
+
+
+def picture_of(figure: go.Figure) -> str:
+    """Draw a figure of this package as HTML that needs neither script nor browser."""
+    return picture(json.loads(figure.to_json()))
 
 
 def picture(figure: Mapping[str, Any]) -> str:
