@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from protonlab.kernels import _reference, _triton
+from protonlab.kernels import _gluon, _reference, _triton
 from protonlab.kernels._options import EngineName, MatmulOptions
 from protonlab.kernels._problem import Problem
 
@@ -29,4 +29,5 @@ class Engine:
 ENGINES: dict[EngineName, Engine] = {
     "reference": Engine(lambda problem, options: None, _reference.launch),
     "triton": Engine(_triton.unsupported, _triton.launch),
+    "gluon": Engine(_gluon.unsupported, _gluon.launch),
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from protonlab.errors import KernelInputError
+from protonlab.kernels._row_classes import row_classes
 
 EngineName = Literal["triton", "gluon", "reference"]
 
@@ -165,6 +166,8 @@ def matmul_options(
     average = -(-rows // experts) if experts else rows
     spread = f"{average} rows an expert on average" if experts else f"{rows} rows"
     choices.take("engine", engine, "asked for" if engine != "triton" else "plain Triton")
+    if engine == "gluon":
+        return _gluon_options(choices, row_classes(average, ragged=experts is not None), spread)
     block_m = _block_m(average, ragged=experts is not None)
     block_m = choices.take("block_m", block_m, f"{spread}; padding costs power")
     if packed:
@@ -184,9 +187,24 @@ def matmul_options(
     _choose_loops(choices, overlap_epilogue, steps)
     programs = 1 if wide else 2 if block_m >= 64 else 3 if block_m >= 16 else 4
     choices.take("programs_per_sm", programs, "as many as registers and shared memory hold")
-    classes = (*(rows for rows in (8, 16, 32) if rows < block_m), block_m)
-    choices.take("row_classes", classes, "padded rows cost power")
-    choices.take("strips", 5 if block_m <= 16 else 3 if block_m <= 32 else 1, "x is read once")
+    choices.take("row_classes", (block_m,), "plain Triton has one")
+    choices.take("strips", 1, "plain Triton has one")
+    return choices.options()
+
+
+def _gluon_options(choices: _Choices, classes: tuple[int, ...], spread: str) -> MatmulOptions:
+    classes = choices.take("row_classes", classes, f"{spread}; padded rows cost power")
+    choices.take("block_m", classes[-1], "the last row class")
+    choices.take("block_n", 128, "a storage tile")
+    choices.take("block_k", 128, "a storage tile")
+    choices.take("num_stages", 4, "at most; a class takes what shared memory holds")
+    choices.take("num_warps", 4, "and a fifth that loads; wide classes take 8")
+    choices.take("persistent", True, "the ring stays full from tile to tile")
+    choices.take("programs_per_sm", 2, "at most; one hides the other's waits")
+    choices.take("flatten_loops", False, "loads run ahead without it")
+    choices.take("warp_specialize", False, "written out: a warp of its own loads")
+    choices.take("split_k", 1, "not in this engine")
+    choices.take("strips", 5, "at most; what shares x need not read it again")
     return choices.options()
 
 

@@ -1,0 +1,145 @@
+"""The engine in Gluon: a launch of `_gluon_kernel` for each row class, one overlapping the next."""
+
+from __future__ import annotations
+
+import torch
+import triton
+
+from protonlab.kernels._gather import gathered
+from protonlab.kernels._layout import PackedWeight
+from protonlab.kernels._options import MatmulOptions
+from protonlab.kernels._problem import Problem, byte_model
+from protonlab.kernels._routing import Routing
+from protonlab.kernels._row_classes import ClassShape, class_shape, split_rows
+from protonlab.kernels._schedule import FIRST, Schedule, cut
+
+_FIRST_TRITON = (3, 9)
+_HAS_GLUON = tuple(int(part) for part in triton.__version__.split(".")[:2]) >= _FIRST_TRITON
+_HOPPER = (9, 0)
+
+if _HAS_GLUON:
+    from triton.experimental.gluon import language as gl
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+    from protonlab.kernels._gluon_kernel import gluon_kernel
+    from protonlab.kernels._ring import RAGGED_END
+
+
+def unsupported(problem: Problem, options: MatmulOptions) -> str | None:
+    """Say why this engine cannot compute a problem; None if it can."""
+    x, w = problem.x, problem.w
+    if not _HAS_GLUON:
+        return f"it needs Triton 3.9, and this is {triton.__version__}"
+    if x.device.type != "cuda":
+        return f"x is on {x.device}; it needs a Hopper GPU"
+    found = torch.cuda.get_device_capability(x.device)
+    if found != _HOPPER:
+        return f"it needs a Hopper GPU, compute capability {_HOPPER}, and {x.device} has {found}"
+    if not isinstance(w, PackedWeight):
+        return "it takes packed MXFP4 weights: pack(quantize_mxfp4(w))"
+    if not w.fast:
+        return "scales of w span too much for bfloat16 (see pack), or are NaN"
+    if x.dtype != torch.bfloat16:
+        return f"x is {x.dtype}; it takes bfloat16: x.to(torch.bfloat16)"
+    if problem.epilogue.activation is not None:
+        return f"it has no activation {problem.epilogue.activation!r}; apply it to y"
+    if problem.gather is None and (x.data_ptr() % 16 or x.stride(0) % 8):
+        return (
+            f"rows of x begin at multiples of {2 * x.stride(0)} bytes from {x.data_ptr():#x}, and "
+            "TMA needs multiples of 16: x.contiguous()"
+        )
+    wrong = [rows for rows in options.row_classes if split_rows(rows) is None]
+    if wrong:
+        return f"row_classes has {wrong[0]}, which is no sum of two powers of two from 8 on"
+    if options.split_k > 1:
+        return f"it does not split K, and split_k={options.split_k}"
+    return None
+
+
+def launch(problem: Problem, options: MatmulOptions) -> None:
+    """Compute ``problem.y``."""
+    x, w, y, bias = problem.x, problem.w, problem.y, problem.epilogue.bias
+    assert isinstance(w, PackedWeight)
+    if problem.gather is not None:
+        x = gathered(x, problem.gather)
+    schedule = problem.schedule or _of_one_weight(problem, options)
+    row_tiles, steps = w.values.shape[1:3]
+    flat = gl.NVMMASharedLayout(0, 32, 2)
+    words, scales = w.values.view(torch.int32), w.scales.view(torch.int32)
+    word_boxes = TensorDescriptor.from_tensor(words.view(-1, 256), [8, 256], flat)
+    scale_boxes = TensorDescriptor.from_tensor(scales.view(-1, 64), [2, 64], flat)
+    counted = True
+    for index, most in enumerate(schedule.most_blocks):
+        if not most:
+            continue
+        shape = _shape(schedule.row_classes[index], row_tiles, options)
+        tiles = most * triton.cdiv(row_tiles, shape.strips)
+        programs = tiles
+        if options.persistent:
+            programs = min(tiles, _multiprocessors(x.device) * shape.programs_per_sm)
+        head = _rows_of(x, shape.head)
+        gluon_kernel[(programs,)](
+            head,
+            _rows_of(x, shape.tail) if shape.tail else head,
+            word_boxes,
+            scale_boxes,
+            y,
+            bias,
+            problem.scatter,
+            schedule.blocks,
+            schedule.stats,
+            schedule.stats[FIRST + index :],
+            problem.rows,
+            schedule.experts,
+            row_tiles,
+            steps,
+            problem.n,
+            problem.k,
+            0 if bias is None or len(bias) == 1 else bias.stride(0),
+            w.output_scale,
+            problem.n_bytes,
+            int(counted),
+            HEAD=shape.head,
+            TAIL=shape.tail,
+            STRIPS=shape.strips,
+            STAGES=shape.stages,
+            WARPS=shape.warps,
+            num_warps=shape.warps,
+            maxnreg=shape.registers,
+            launch_pdl=not counted,
+        )
+        counted = False
+
+
+def _shape(rows: int, row_tiles: int, options: MatmulOptions) -> ClassShape:
+    return class_shape(
+        rows,
+        row_tiles,
+        strips=options.strips,
+        stages=options.num_stages,
+        warps=options.num_warps,
+        programs_per_sm=options.programs_per_sm,
+    )
+
+
+def _of_one_weight(problem: Problem, options: MatmulOptions) -> Schedule:
+    """Cut the rows of a matmul without routing; on the GPU, so that CUDA graphs can hold it."""
+    each, fixed = byte_model(problem)
+    rows = problem.rows
+    size = torch.full((1,), rows, dtype=torch.int32, device=problem.x.device)
+    return cut(Routing(size), rows, options.row_classes, bytes_each=each, bytes_fixed=fixed)
+
+
+def _rows_of(x: torch.Tensor, rows: int) -> TensorDescriptor:
+    """Describe x so that a box of rows can end anywhere (see `_ring.RAGGED_END`)."""
+    stride = x.stride(0)
+    shape = [_MOST, _MOST, RAGGED_END.value, x.shape[1]]
+    layout = gl.NVMMASharedLayout(128, 16, 4)
+    return TensorDescriptor(x, shape, [2**34 - stride, stride, stride, 1], [1, 1, rows, 64], layout)
+
+
+_MOST = 0x7FFF0000  # so large that these dimensions end nothing
+
+
+def _multiprocessors(device: torch.device) -> int:
+    return int(torch.cuda.get_device_properties(device).multi_processor_count)

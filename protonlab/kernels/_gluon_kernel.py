@@ -1,0 +1,100 @@
+"""The kernel in Gluon: one warp loads, four or eight dequantise and multiply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+from protonlab.kernels._ring import Work, make_ring, produce
+from protonlab.kernels._schedule import BYTES
+from protonlab.kernels._strips import Output, consume
+
+PRODUCER_REGISTERS = gl.constexpr(40)
+
+
+def gluon_metadata(grid: Any, kernel: Any, args: dict[str, Any]) -> dict[str, Any]:
+    """Describe a launch for one row class. The first of a matmul holds the numbers of all."""
+    m, n, k, counted = args["rows"], args["N"], args["K"], args["counted"]
+    classes = f"rows<={args['HEAD'] + args['TAIL']}, strips={args['STRIPS']}"
+    described = {"name": f"matmul_mxfp4_gluon [{m}x{n}x{k}, experts={args['experts']}, {classes}]"}
+    if not counted:
+        return described
+    return {
+        **described,
+        "flops16": 2.0 * m * n * k,
+        "bytes": args["n_bytes"] or args["stats"][BYTES],
+        "n_tokens": m,
+    }
+
+
+@gluon.jit(
+    launch_metadata=gluon_metadata,
+    do_not_specialize=[
+        *("index", "rows", "experts", "row_tiles", "steps", "N", "K", "bias_stride"),
+        *("n_bytes", "counted"),
+    ],
+)
+def gluon_kernel(
+    x_head: gl.tensor,
+    x_tail: gl.tensor,
+    words: gl.tensor,
+    scales: gl.tensor,
+    y: gl.tensor,
+    bias: gl.tensor,
+    scatter: gl.tensor,
+    blocks: gl.tensor,
+    stats: gl.tensor,
+    class_starts: gl.tensor,
+    rows: gl.tensor,
+    experts: gl.tensor,
+    row_tiles: gl.tensor,
+    steps: gl.tensor,
+    N: gl.tensor,
+    K: gl.tensor,
+    bias_stride: gl.tensor,
+    scale: gl.tensor,
+    n_bytes: gl.tensor,
+    counted: gl.tensor,
+    HEAD: gl.constexpr,
+    TAIL: gl.constexpr,
+    STRIPS: gl.constexpr,
+    STAGES: gl.constexpr,
+    WARPS: gl.constexpr,
+) -> None:
+    """Multiply the blocks of one row class, of more than the last class's and HEAD + TAIL rows.
+
+    Launches for the classes of a matmul overlap: each lets the next begin at once, on
+    multiprocessors that run out of tiles, and one program of each waits for the one before, so that
+    whatever follows the last finds all of them done.
+    """
+    gl.inline_asm("griddepcontrol.launch_dependents;", "", [], [], is_pure=False)
+    ring = make_ring(x_head, x_tail, words, scales, HEAD, TAIL, STRIPS, STAGES)
+    first = gl.load(class_starts).to(gl.int32)
+    count = gl.load(class_starts + 1).to(gl.int32) - first
+    tiles = count * ((row_tiles + STRIPS - 1) // STRIPS)
+    work = Work(blocks + first * 4, tiles, row_tiles, steps, STRIPS)  # type: ignore[call-arg]
+    has_bias: gl.constexpr = bias is not None
+    has_scatter: gl.constexpr = scatter is not None
+    out = Output(  # type: ignore[call-arg]
+        y,
+        bias if has_bias else y,
+        scatter if has_scatter else blocks,
+        rows,
+        N,
+        bias_stride,
+        scale,
+        has_bias,
+        has_scatter,
+    )
+    gl.warp_specialize(
+        [
+            (consume, (ring, work, out, WARPS)),
+            (produce, (ring, work, x_head, x_tail, words, scales)),
+        ],
+        [1],
+        [PRODUCER_REGISTERS],
+    )
+    if gl.program_id(0) == gl.num_programs(0) - 1:
+        gl.inline_asm("griddepcontrol.wait;", "", [], [], is_pure=False)
