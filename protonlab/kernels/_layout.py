@@ -23,7 +23,7 @@ largest scale leaves room for. So a product of kernel and weight comes out multi
 `PackedWeight.output_scale`. That is exact, also in the smallest of bfloat16's normal numbers, if
 the scales of a weight (blocks of zeros aside) span at most a factor 2**126, none is NaN and none
 below 2**-125: `PackedWeight.fast` says so. Other weights keep their e8m0 codes as they are, shift
-0, and kernels take another way, which converts through float32.
+0, and kernels take another way, which converts an eighth of each value through float32.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ TILE = 128  # rows of N, and columns of K, in a storage tile
 TILE_BYTES = TILE * TILE // 2
 TILE_SCALES = TILE * TILE // GROUP
 LARGEST_SHIFT = 126  # undoes the 2**-126 of the codes
+EIGHTH = 3  # an eighth of the largest value, 6 * 2**127, is a bfloat16; so is one of the smallest
 _LARGEST_STORED = 254  # the exponent field 255 is infinity
 
 # For the code 2 * j0 + h: where its bits 0 to 3 (mantissa, exponent, exponent, sign) lie in a
@@ -82,8 +83,13 @@ class PackedWeight:
 
     @property
     def output_scale(self) -> float:
-        """What a kernel on the fast path multiplies its sums by; else 1."""
-        return 2.0 ** (LARGEST_SHIFT - self.scale_shift) if self.fast else 1.0
+        """What a kernel multiplies its sums by."""
+        return 2.0 ** (self.undo - self.scale_shift)
+
+    @property
+    def undo(self) -> int:
+        """What a kernel takes the stored scales to be too large by."""
+        return LARGEST_SHIFT if self.fast else EIGHTH
 
     def expert(self, index: int) -> PackedWeight:
         """Take one expert's weight, without a copy."""

@@ -82,47 +82,32 @@ def tile_fast(values: tl.tensor, scales: tl.tensor) -> tl.tensor:
 
 
 @triton.jit
-def _slot(
-    words: tl.tensor,
-    lane: tl.constexpr,
-    S: tl.constexpr,
-    E1: tl.constexpr,
-    E0: tl.constexpr,
-    M: tl.constexpr,
-) -> tl.tensor:
-    """Take one code's bits out of words (see `_layout.CODE_BITS`); its value as float32.
-
-    ``lane`` is 0 or 16. The bits of lane 1 lie 16 further on, round the end.
-    """
-    sign = (words >> ((S + lane) % 32)) & 1
-    exponent = ((words >> ((E1 + lane) % 32)) & 1) * 2 + ((words >> ((E0 + lane) % 32)) & 1)
-    mantissa = (words >> ((M + lane) % 32)) & 1
-    halves = tl.where(exponent == 0, mantissa, (2 + mantissa) << tl.maximum(exponent - 1, 0))
-    value = halves.to(tl.float32) * 0.5
-    return (value.to(tl.int32, bitcast=True) | (sign << 31)).to(tl.float32, bitcast=True)
-
-
-@triton.jit
-def _lanes(
-    words: tl.tensor, S: tl.constexpr, E1: tl.constexpr, E0: tl.constexpr, M: tl.constexpr
-) -> tl.tensor:
-    return tl.join(_slot(words, 0, S, E1, E0, M), _slot(words, 16, S, E1, E0, M))
-
-
-@triton.jit
 def tile_plain(words: tl.tensor, scales: tl.tensor, UNDO: tl.constexpr) -> tl.tensor:
     """Dequantise a tile, int32 words (2048,) and uint8 (512,), to bfloat16 (128 n, 128 k).
 
     ``UNDO`` is what the stored scales are too large by: 126 on the fast path, so that the bits are
-    those of `tile_fast`, 0 where they are e8m0 codes as they are.
+    those of `tile_fast`. Else 3: they are e8m0 codes as they are, and an eighth of each value of
+    MXFP4 is a bfloat16, the smallest ones subnormal.
     """
-    words = words.reshape(2, 8, 8, 4, 2, 2)  # G1 strip g t G0 j1, + e + h + j0
-    low = tl.join(_lanes(words, 15, 8, 7, 6), _lanes(words, 9, 2, 1, 0))
-    high = tl.join(_lanes(words, 3, 28, 27, 26), _lanes(words, 13, 30, 5, 4))
-    values = tl.join(low, high).trans(1, 7, 2, 0, 4, 5, 8, 3, 6).reshape(128, 128)
-    code = scales.to(tl.int32) - UNDO
-    bits = tl.where(code > 0, code << 23, 0x00400000)  # code 0 is 2**-127, a subnormal float32
-    bits = tl.where(code == 255, 0x7FC00000, bits)
+    # As in the assembly, each half holds sign, exponent and mantissa at its bits 15, 8 to 7 and 6.
+    third = (words << 12) | ((words >> 20) & 0xFFF)
+    lowest = ((words << 10) | ((words >> 22) & 0x3FF)) & 0x01000100
+    fourth = ((words << 2) & -0x01000101) | lowest
+    slots = tl.join(tl.join(words, words << 6), tl.join(third, fourth))  # + h + j0
+    halves = tl.join(slots, slots >> 16)  # + e
+    exponent = (halves >> 7) & 3
+    mantissa = (halves >> 6) & 1
+    half_units = tl.where(exponent == 0, mantissa, (mantissa + 2) << tl.maximum(exponent - 1, 0))
+    values = half_units.to(tl.float32) * 0.5
+    values = values.to(tl.int32, bitcast=True) | ((halves << 16) & -0x80000000)
+    values = values.to(tl.float32, bitcast=True)
+    # G1 strip g t G0 j1 h j0 e
+    values = values.reshape(2, 8, 8, 4, 2, 2, 2, 2, 2)
+    values = values.trans(1, 6, 2, 0, 4, 5, 7, 3, 8).reshape(128, 128)
+    stored = scales.to(tl.int32)
+    exponent = stored - UNDO
+    bits = tl.where(exponent > 0, exponent << 23, 1 << tl.maximum(22 + exponent, 0))  # subnormal
+    bits = tl.where(stored == 255, 0x7FC00000, bits)
     powers = bits.to(tl.float32, bitcast=True)
     powers = powers.reshape(2, 8, 8, 2, 2).trans(1, 4, 2, 0, 3).reshape(128, 4)
     powers = tl.broadcast_to(powers[:, :, None], (128, 4, 32)).reshape(128, 128)

@@ -6,7 +6,7 @@ import torch
 import triton
 from triton.runtime.interpreter import InterpretedFunction
 
-from protonlab.kernels._layout import LARGEST_SHIFT, PackedWeight
+from protonlab.kernels._layout import PackedWeight
 from protonlab.kernels._matmul_kernel import matmul_kernel, sum_parts_kernel
 from protonlab.kernels._mxfp4 import MXFP4Weight
 from protonlab.kernels._options import MatmulOptions
@@ -67,7 +67,7 @@ def launch(problem: Problem, options: MatmulOptions, *, assembly: bool | None = 
         fast = w.fast and has_assembly(x.device) if assembly is None else assembly
         weight, scales = w.values if fast else w.values.view(torch.int32), w.scales
         strides, output_scale = (0, 0), w.output_scale
-        undo = LARGEST_SHIFT if w.fast else 0
+        undo = w.undo
     else:
         assert isinstance(w, torch.Tensor)
         fast, weight, scales, undo = False, w, None, 0
