@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 from importlib.resources import files
+from typing import Any
 
-from protonlab.formats import read_profile
-from protonlab.model import Profile, ProfileInfo
+from protonlab.formats import read_profile, read_trace
+from protonlab.model import Profile, ProfileInfo, Trace
 
-__all__ = ["graph_exclude", "moe_sweep"]
+__all__ = [
+    "gpt_compiled",
+    "gpt_eager",
+    "gpt_trace",
+    "gpt_train",
+    "graph_exclude",
+    "moe_sweep",
+]
 
 _WHERE = (
     "Recorded on one NVIDIA H200 on 2026-11-29 with Triton 3.9.0, torch 2.11.0 and driver 580.159; "
@@ -47,16 +56,70 @@ def moe_sweep() -> Profile:
     return _read("moe_sweep")
 
 
-def _read(name: str, *, exclude: str | None = None) -> Profile:
-    info = ProfileInfo(
+def gpt_train() -> Profile:
+    """Training of a GPT of eight layers, eager, bf16: four steps of 4,096 tokens.
+
+    Returns
+    -------
+    Profile
+        Scopes ``train_step`` (with the metric ``n_tokens``) > ``forward`` (a scope for each layer
+        and ``lm_head``), ``backward``, ``optimizer``.
+    """
+    return _read("gpt_train")
+
+
+def gpt_eager() -> Profile:
+    """Two steps of a smaller GPT, four layers, without an optimizer, recorded with its Python code.
+
+    Returns
+    -------
+    Profile
+        Python frames around the kernels of the forward pass; autograd's have none.
+    """
+    return _read("gpt_python_context", name="gpt_eager", context="python")
+
+
+def gpt_compiled() -> Profile:
+    """Three steps of the same GPT under ``torch.compile``, which tuned its kernels meanwhile.
+
+    What the tuner tried is counted as work, as it is in every file that Proton wrote itself.
+
+    Returns
+    -------
+    Profile
+        A scope ``step``, in it one for each layer and ``lm_head``.
+    """
+    return _read("gpt_compiled", tuned=True)
+
+
+def gpt_trace() -> Trace:
+    """Three steps of the same GPT, eager, on a time axis, the first of them after its start.
+
+    Returns
+    -------
+    Trace
+        A CPU thread with the scopes, and the GPU's stream.
+    """
+    path = files(__name__).joinpath("gpt_trace_3.9.0.chrome_trace.gz")
+    return read_trace(gzip.decompress(path.read_bytes()), info=_info("gpt_trace"))
+
+
+def _read(file: str, *, name: str = "", **info: Any) -> Profile:
+    data = files(__name__).joinpath(f"{file}_3.9.0.hatchet").read_bytes()
+    return read_profile(data, info=_info(name or file, **info))
+
+
+def _info(
+    name: str, *, context: str = "shadow", exclude: str | None = None, tuned: bool = False
+) -> ProfileInfo:
+    return ProfileInfo(
         name=name,
         backend="cupti",
-        context="shadow",
+        context=context,
         gpu="NVIDIA H200",
         versions={"triton": "3.9.0", "torch": "2.11.0", "driver": "580.159"},
         when="2026-11-29",
         exclude=exclude,
-        tuning=(),
+        tuning=None if tuned else (),
         notes=(_WHERE,),
     )
-    return read_profile(files(__name__).joinpath(f"{name}_3.9.0.hatchet").read_bytes(), info=info)

@@ -3,11 +3,10 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent.parent
+FOLDERS = (TESTS / "profiles", TESTS.parent / "protonlab" / "recorded")
+# A profile that ships with the package may also stand among the tests'.
 TREES = sorted(
-    [
-        *(TESTS / "profiles").glob("*.hatchet"),
-        *(TESTS.parent / "protonlab" / "recorded").glob("*.hatchet"),
-    ]
+    {path.name: path for folder in FOLDERS for path in folder.glob("*.hatchet")}.values()
 )
 
 

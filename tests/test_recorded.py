@@ -1,0 +1,50 @@
+"""The profiles that ship: each opens, says where it was recorded, and is what it is said to be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from protonlab import Profile, Trace, recorded
+
+TESTS = Path(__file__).parent
+FOLDER = Path(recorded.__file__).parent
+
+
+@pytest.mark.parametrize("name", recorded.__all__)
+def test_each_says_where_it_was_recorded(name: str) -> None:
+    one = getattr(recorded, name)()
+    assert isinstance(one, Trace if name == "gpt_trace" else Profile)
+    assert one.info.name == name
+    assert one.info.gpu == "NVIDIA H200"
+    assert one.info.versions == {"triton": "3.9.0", "torch": "2.11.0", "driver": "580.159"}
+    assert one.info.when == "2026-11-29"
+    assert one.info.notes[0].endswith("not measured on this machine.")
+
+
+def test_training_is_four_steps_of_eight_layers() -> None:
+    frames = recorded.gpt_train().to_dataframe(["count", "n_tokens"])
+    assert frames.loc[1, "n_tokens"] == 4 * 4096
+    forward = frames[frames["parent_id"] == 2]
+    layers = forward[forward["label"].str.startswith("layer_")]
+    assert layers["count"].tolist() == [40] * 8  # ten kernels a step
+
+
+def test_only_the_compiled_one_cannot_tell_what_was_tuned() -> None:
+    assert recorded.gpt_compiled().info.tuning is None
+    assert recorded.gpt_train().info.tuning == ()
+
+
+def test_the_eager_one_shows_python_code_and_no_machinery() -> None:
+    kinds = recorded.gpt_eager().frames["kind"]
+    assert (kinds == "python").any()
+    assert (kinds != "scope").all()
+
+
+def test_files_are_small_and_those_of_the_tests() -> None:
+    paths = [path for path in FOLDER.iterdir() if path.suffix in (".hatchet", ".gz")]
+    assert sum(path.stat().st_size for path in paths) < 3_000_000
+    for path in paths:
+        twin = TESTS / "profiles" / path.name
+        assert not twin.exists() or twin.read_bytes() == path.read_bytes()
