@@ -2,188 +2,183 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 import numpy as np
-import pandas as pd
 
 from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model import Metric, Profile
-from protonlab.model.frames import OVERHEAD_KINDS, FloatArray, subtree_sums
-from protonlab.model.units import counted
-from protonlab.views import theme
-from protonlab.views.boxes import box_traces, needs_legend
-from protonlab.views.figure import ProfileFigure
-from protonlab.views.fold import Boxes, fold
-from protonlab.views.hover import caption, hover_text, metric_lines, own_lines, share
-from protonlab.views.layout import empty_layout, layout_of, title_of
-from protonlab.views.names import cleaned, escaped, fitted, shortened
+from protonlab.model.comparison import Comparison
+from protonlab.views.callers import CallersTree
+from protonlab.views.compared_tree import ComparedTree
+from protonlab.views.flame_figure import FlameFigure, Look, drawn, empty
+from protonlab.views.fold import fold
+from protonlab.views.hover import caption
+from protonlab.views.layout import title_of
+from protonlab.views.search import Found, find
+from protonlab.views.tree import ProfileTree, Tree
 
-_LONGEST_LABEL = 200
-
-
-class FlameFigure(ProfileFigure):
-    """A flame graph as a plotly figure; click zooms, double click goes back."""
+_WIDTHS = "Each frame is as wide as the larger of its two values."
 
 
 def flame(
-    profile: Profile, *, metric: str = "time", overhead: bool = False, max_boxes: int = 1500
+    subject: Profile | Comparison,
+    *,
+    metric: str | None = None,
+    color: str | None = None,
+    root: Literal["top", "bottom"] = "top",
+    inverted: bool = False,
+    order: Literal["recorded", "widest"] = "recorded",
+    search: str | None = None,
+    overhead: bool = False,
+    max_boxes: int = 1500,
 ) -> FlameFigure:
-    """Draw a profile's tree: root on top, each box as wide as its inclusive metric.
+    """Draw a tree: each box as wide as its inclusive metric, on the box of what called it.
+
+    In a notebook and in an exported page a click zooms, and a click on the box below, a double
+    click or Escape goes back; the field above searches.
 
     Parameters
     ----------
-    profile
-        The profile.
+    subject
+        A profile, or a comparison of two. A frame of a comparison is as wide as the larger of its
+        two values, so what became faster keeps the room that it took.
     metric
-        A metric that may be summed, such as ``"time"``, ``"count"`` or ``"bytes"``.
+        A metric that may be summed, such as ``"time"`` (the default), ``"count"`` or ``"bytes"``.
+        A comparison brings its own.
+    color
+        ``"kind"``: scopes, kernels and what the filter made of them; ``"library"``: Triton,
+        cuBLAS, cuDNN, ATen, NCCL, by kernel names; ``"difference"``, of a comparison; or any
+        metric, such as ``"gbyte/s"`` or ``"util"``, in six even steps. By default the difference
+        of a comparison, else the kind.
+    root
+        ``"top"`` (an icicle) or ``"bottom"`` (a flame).
+    inverted
+        Turn the tree over: kernels first, on each of them its callers, merged, with the time
+        that the kernel took for them.
+    order
+        Siblings as they were ``"recorded"``, or the ``"widest"`` on the left.
+    search
+        A regular expression for names, found anywhere in them, without regard to case. Frames
+        without it stand back, and the title says what share the others take.
     overhead
         Also draw what profiling itself and autotuning launched.
     max_boxes
         Most boxes to draw, at least 2. The narrowest frames of each parent are folded into one
-        box "other (n frames)" that is as wide as they are together.
+        box "other (n frames)" that is as wide as they are together. In a notebook with a living
+        kernel, zooming to where something was folded gives it boxes.
 
     Raises
     ------
     MetricError
-        If `metric` is unknown or may not be summed.
+        If `metric` is unknown or may not be summed, or `color` is no metric.
+    ProtonLabError
+        If the subject is something else, or an argument is not legal.
 
     Examples
     --------
-    >>> protonlab.flame(profile, metric="bytes")  # doctest: +SKIP
+    >>> protonlab.flame(profile, metric="bytes", color="gbyte/s")  # doctest: +SKIP
+    >>> protonlab.flame(profile, inverted=True, search="matmul")  # doctest: +SKIP
+    >>> protonlab.flame(protonlab.compare(before, after))  # doctest: +SKIP
     """
+    if root not in ("top", "bottom"):
+        raise ProtonLabError(f"root={root!r}; use 'top' or 'bottom'")
+    if order not in ("recorded", "widest"):
+        raise ProtonLabError(f"order={order!r}; use 'recorded' or 'widest'")
     if max_boxes < 2:
         raise ProtonLabError(f"max_boxes={max_boxes}; a flame graph needs at least 2")
-    width = _summable(profile, metric)
-    values = _values(profile, width, overhead=overhead)
-    shown = np.ones(len(values), dtype=bool) if overhead else ~profile.overhead
-    title = _title(profile, width, values, overhead=overhead)
-    why = _why_empty(profile, width, values[shown])
+    tree = _tree(subject, metric, overhead=overhead, inverted=inverted)
+    title, notes = _words(subject, tree, overhead=overhead, inverted=inverted)
+    why = _why_empty(tree)
     if why:
-        return FlameFigure(layout=empty_layout("flame", title, why))
-    frames = profile.frames
+        return empty(title, why)
+    found = None if search is None else find(tree, search)
+    if inverted and isinstance(tree, ProfileTree):
+        tree = CallersTree.of(tree)
+    look = Look(
+        title_of(*title, _said(found, tree)),
+        color or ("difference" if isinstance(tree, ComparedTree) else "kind"),
+        root,
+        order == "widest" or inverted,
+        max_boxes,
+        found,
+        notes,
+    )
     boxes = fold(
-        frames["parent_id"].to_numpy(dtype=np.int64),
-        frames["depth"].to_numpy(dtype=np.int64),
-        values,
-        shown,
+        tree.parent,
+        tree.depth,
+        tree.value,
+        tree.shown,
         limit=max_boxes,
+        widest_first=look.widest_first,
     )
-    table = _describe(profile, width, boxes)
-    rows = max(int(boxes.depth.max()) + 1, theme.LOWEST)
-    layout = layout_of("flame", title, rows, legend=needs_legend(table)) | {
-        "bargap": 0.06,
-        "xaxis": {"visible": False, "range": [0, float(boxes.width[0])]},
-        "yaxis": {"visible": False, "range": [rows - 0.5, -0.5], "fixedrange": True},
-    }
-    return FlameFigure(data=box_traces(table), layout=layout)
+    return drawn(tree, boxes, look)
 
 
-def _summable(profile: Profile, name: str) -> Metric:
-    metric = profile.metric(name)
-    if metric.additive:
-        return metric
-    able = ", ".join(column.stem for column in profile.columns if column.additive)
-    raise MetricError(
-        f"a flame graph needs a metric that may be summed over frames, and {name!r} may not; "
-        f"use one of: {able or 'none was recorded'}. bars() takes any metric."
-    )
-
-
-def _values(profile: Profile, metric: Metric, *, overhead: bool) -> FloatArray:
-    """Width of each frame; with overhead it counts towards the frames above it, too."""
-    if not overhead:
-        return metric.values(profile.inclusive)
-    own = metric.values(profile.frames)
-    if np.isnan(own).all():
-        return own
-    frames = profile.frames
-    parent, depth = frames["parent_id"].to_numpy(), frames["depth"].to_numpy(dtype=np.int64)
-    return subtree_sums(np.nan_to_num(own), parent, depth)
-
-
-def _title(profile: Profile, metric: Metric, values: FloatArray, *, overhead: bool) -> str:
-    total = metric.format(float(values[0])) if len(values) else ""
-    what = f"{caption(metric)} {total}".strip()
-    extra = "with profiling and tuning" if overhead else ""
-    return title_of(profile.info.name, what, extra, profile.where)
-
-
-def _why_empty(profile: Profile, metric: Metric, values: FloatArray) -> str:
-    """Say why there is nothing to draw; empty when there is."""
-    if not (profile.frames["kind"] == "kernel").any():
-        return "No kernel was recorded."
-    if np.isnan(values).all():
-        return f"No frame recorded {caption(metric)}."
-    if (values < 0).any():
-        return f"{caption(metric)} is negative somewhere, and no box can be: see bars()."
-    if not values[0] > 0:
-        return f"{caption(metric)} is zero everywhere."
-    return ""
-
-
-def _describe(profile: Profile, metric: Metric, boxes: Boxes) -> pd.DataFrame:
-    """Describe each box as `box_traces` needs it."""
-    frames = profile.frames.iloc[boxes.frame]
-    own = boxes.folded == 0
-    sums = profile.inclusive.iloc[boxes.frame]
-    numbers = metric_lines(profile, sums)
-    extras = own_lines(profile, boxes.frame.tolist())
-    total = float(boxes.width[0])
-    parents = np.where(own, frames["parent_id"], boxes.frame).tolist()
-    width_of = dict(zip(boxes.frame[own].tolist(), boxes.width[own].tolist(), strict=True))
-    records = []
-    for row, (frame, width) in enumerate(
-        zip(frames.itertuples(), boxes.width.tolist(), strict=True)
-    ):
-        part = share(width, total)
-        shares = f"{part} of total"
-        if parents[row] > 0:
-            shares += f", {share(width, width_of[parents[row]])} of parent"
-        if own[row]:
-            label = _label(profile, frame)
-            hover = hover_text(
-                label, str(frame.name), numbers[row], extras[row], shares, _device(frame)
+def _tree(
+    subject: Profile | Comparison, metric: str | None, *, overhead: bool, inverted: bool
+) -> Tree:
+    if isinstance(subject, Comparison):
+        if metric not in (None, subject.metric.name):
+            raise ProtonLabError(
+                f"metric={metric!r}: this comparison is by {subject.metric.name!r}; "
+                f"flame(compare(before, after, metric={metric!r}))"
             )
-            role = _role(str(frame.kind), frame.hook)
-        else:
-            label = f"other ({counted(int(boxes.folded[row]), 'frame')})"
-            value = f"{escaped(caption(metric))}: <b>{escaped(metric.format(width))}</b>"
-            hover, role = hover_text(label, label, value, shares), "other"
-        records.append((role, shortened(cleaned(label), _LONGEST_LABEL), part, hover))
-    table = pd.DataFrame(records, columns=["role", "label", "aside", "hover"])
-    return _fitted(table.assign(start=boxes.start, width=boxes.width, row=boxes.depth))
+        if inverted or overhead:
+            raise ProtonLabError(
+                "inverted and overhead are for a profile; draw the two sides of the comparison: "
+                "flame(comparison.before, inverted=True)"
+            )
+        _check_sums(subject.before, subject.metric)
+        return ComparedTree.of(subject)
+    if not isinstance(subject, Profile):
+        hint = "; timeline() draws a trace" if type(subject).__name__ == "Trace" else ""
+        raise ProtonLabError(
+            f"a flame graph needs a Profile or a Comparison, not a {type(subject).__name__}{hint}"
+        )
+    wanted = subject.metric("time" if metric is None else metric)
+    _check_sums(subject, wanted)
+    return ProfileTree.of(subject, wanted, overhead=overhead)
 
 
-def _fitted(table: pd.DataFrame) -> pd.DataFrame:
-    """Add text and edge of each box for a front end that cannot measure and fit them itself."""
-    room = theme.NOMINAL_WIDTH - theme.MARGIN["l"] - theme.MARGIN["r"]
-    pixels = table["width"] / table["width"].iloc[0] * room
-    texts = [
-        escaped(fitted(label, aside, room - theme.TEXT_PADDING))
-        for label, aside, room in zip(table["label"], table["aside"], pixels, strict=True)
-    ]
-    return table.assign(text=texts, edge=(pixels > theme.NARROW).astype(int))
+def _check_sums(profile: Profile, metric: Metric) -> None:
+    if not metric.additive:
+        able = ", ".join(column.stem for column in profile.columns if column.additive)
+        raise MetricError(
+            f"a flame graph needs a metric that may be summed over frames, and {metric.name!r} may "
+            f"not; use one of: {able or 'none was recorded'}. bars() takes any metric, and so does "
+            "color=."
+        )
 
 
-def _label(profile: Profile, frame: Any) -> str:
-    if frame.kind == "root":
-        return profile.info.name or "all"
-    return str(frame.label)
+def _words(
+    subject: Profile | Comparison, tree: Tree, *, overhead: bool, inverted: bool
+) -> tuple[list[str], tuple[str, ...]]:
+    """Parts of the title, and sentences below the boxes."""
+    if isinstance(subject, Comparison):
+        names = [side.info.name for side in (subject.before, subject.after)]
+        name = " → ".join(names) if all(names) else ""
+        return [name, subject.summary], (_WIDTHS, subject.rule, *subject.notes)
+    total = tree.metric.format(float(tree.value[0])) if len(tree.value) else ""
+    what = f"{caption(tree.metric)} {total}".strip()
+    how = "kernels to callers" if inverted else ""
+    extra = "with profiling and tuning" if overhead else ""
+    return [subject.info.name, what, how, extra, subject.where], ()
 
 
-def _device(frame: Any) -> str:
-    if pd.isna(frame.device_type):
-        return ""
-    hook = "" if pd.isna(frame.hook) else f", {theme.HOOK_WORDS[frame.hook]}"
-    return f"{escaped(str(frame.device_type))} device {frame.device_id}{hook}"
+def _said(found: Found | None, tree: Tree) -> str:
+    return "" if found is None else found.said(caption(tree.metric))
 
 
-def _role(kind: str, hook: Any) -> str:
-    if kind in OVERHEAD_KINDS:
-        return "overhead"
-    if kind == "python":
-        return "python"
-    if kind != "kernel":
-        return "scope"
-    return theme.role_of_kernel(hook)
+def _why_empty(tree: Tree) -> str:
+    """Say why there is nothing to draw; empty when there is."""
+    shown = tree.value[tree.shown]
+    if not (tree.frames["kind"] == "kernel").any():
+        return "No kernel was recorded."
+    if np.isnan(shown).all():
+        return f"No frame recorded {caption(tree.metric)}."
+    if (shown < 0).any():
+        return f"{caption(tree.metric)} is negative somewhere, and no box can be: see bars()."
+    if not tree.value[0] > 0:
+        return f"{caption(tree.metric)} is zero everywhere."
+    return ""

@@ -9,6 +9,8 @@ import pandas as pd
 
 from protonlab.views import theme
 
+_TEXTS = pd.Index(["label", "aside", "name"])  # what the ES module knows of each box
+
 
 def needs_legend(table: pd.DataFrame) -> bool:
     """Whether boxes differ in more than scopes from kernels."""
@@ -23,11 +25,14 @@ def box_traces(table: pd.DataFrame, names: Mapping[str, str] | None = None) -> l
     table
         One row a box: ``role``, a key of `theme.ROLES`; ``start``, ``width`` and ``row``, its
         place; ``label`` and ``aside``, unescaped, from which the ES module makes the text anew
-        when the room changes; ``text`` and ``hover``, escaped; ``edge``, in pixels.
+        when the room changes; ``text`` and ``hover``, escaped; ``edge``, in pixels. Where the
+        module is to zoom and search also ``name``, the full name where it is not the label, and
+        ``id``; ``opacity`` where some boxes stand back.
     names
         Role -> escaped words in the legend, where they are not the role's own.
     """
     names = names or {}
+    of_role = dict(list(table.groupby("role", sort=False, observed=True)))
     return [
         {
             "type": "bar",
@@ -38,11 +43,12 @@ def box_traces(table: pd.DataFrame, names: Mapping[str, str] | None = None) -> l
             "base": rows["start"].tolist(),
             "x": rows["width"].tolist(),
             "y": rows["row"].tolist(),
-            "customdata": rows[["label", "aside"]].to_numpy().tolist(),
+            "customdata": rows[_TEXTS.intersection(rows.columns, sort=False)].to_numpy().tolist(),
+            **({"ids": rows["id"].tolist()} if "id" in rows else {}),
             "text": rows["text"].tolist(),
             "hovertext": rows["hover"].tolist(),
             "hoverinfo": "text",
-            "marker": _marker(theme.ROLES[role], rows["edge"].tolist()),
+            "marker": _marker(theme.ROLES[role], rows),
             "textposition": "inside",
             "insidetextanchor": "start",
             "textangle": 0,
@@ -50,12 +56,15 @@ def box_traces(table: pd.DataFrame, names: Mapping[str, str] | None = None) -> l
             "insidetextfont": {"size": theme.FONT_SIZE, "color": theme.INK.light},
         }
         for role in theme.ROLES
-        if len(rows := table[table["role"] == role])
+        if (rows := of_role.get(role)) is not None
     ]
 
 
-def _marker(role: theme.Role, edges: list[int]) -> dict[str, Any]:
-    marker = {"color": role.fill.light, "line": {"color": theme.EDGE.light, "width": edges}}
+def _marker(role: theme.Role, rows: pd.DataFrame) -> dict[str, Any]:
+    edge = {"color": theme.EDGE.light, "width": rows["edge"].tolist()}
+    marker: dict[str, Any] = {"color": role.fill.light, "line": edge}
+    if "opacity" in rows:
+        marker["opacity"] = rows["opacity"].tolist()
     if role.hatch is not None:
         marker["pattern"] = {
             "shape": role.pattern,

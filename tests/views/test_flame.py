@@ -16,7 +16,7 @@ def boxes(figure: FlameFigure) -> dict[str, list[tuple[float, float, int]]]:
     """Label -> (start, width, depth) of its boxes, from left to right."""
     found: dict[str, list[tuple[float, float, int]]] = {}
     for trace in figure.data:
-        for start, width, row, (label, _) in zip(
+        for start, width, row, (label, *_) in zip(
             trace.base, trace.x, trace.y, trace.customdata, strict=True
         ):
             found.setdefault(label, []).append((start, width, row))

@@ -33,7 +33,7 @@ def test_small_tree_keeps_each_frame() -> None:
     # 10 = 6 + 4, 6 = 5 + 1
     parent, depth = np.array([-1, 0, 1, 1, 0]), np.array([0, 1, 2, 2, 1])
     boxes = fold(parent, depth, np.array([10.0, 6, 5, 1, 4]), all_shown(5), limit=10)
-    assert boxes.frame.tolist() == [0, 1, 2, 3, 4]
+    assert boxes.node.tolist() == [0, 1, 2, 3, 4]
     assert boxes.start.tolist() == [0, 0, 0, 5, 6]
     assert boxes.width.tolist() == [10, 6, 5, 1, 4]
     assert boxes.folded.tolist() == [0] * 5
@@ -44,7 +44,7 @@ def test_narrow_frames_are_folded_behind_their_siblings() -> None:
     # its 5, b, and the folds of the 1 and of the 3 with its 2 have a place.
     parent, depth = np.array([-1, 0, 1, 1, 0, 4, 5]), np.array([0, 1, 2, 2, 1, 2, 3])
     boxes = fold(parent, depth, np.array([10.0, 6, 5, 1, 4, 3, 2]), all_shown(7), limit=6)
-    assert boxes.frame.tolist() == [0, 1, 2, 4, 1, 4]
+    assert boxes.node.tolist() == [0, 1, 2, 4, 1, 4]
     assert boxes.folded.tolist() == [0, 0, 0, 0, 1, 2]
     assert boxes.depth.tolist() == [0, 1, 2, 1, 2, 2]
     assert boxes.width.tolist() == [10, 6, 5, 4, 1, 3]
@@ -54,13 +54,13 @@ def test_narrow_frames_are_folded_behind_their_siblings() -> None:
 def test_frames_without_a_value_have_no_box() -> None:
     parent, depth = np.array([-1, 0, 0, 0]), np.array([0, 1, 1, 1])
     boxes = fold(parent, depth, np.array([3.0, 0, np.nan, 3]), all_shown(4), limit=10)
-    assert boxes.frame.tolist() == [0, 3]
+    assert boxes.node.tolist() == [0, 3]
 
 
 def test_hidden_frames_take_no_part() -> None:
     parent, depth = np.array([-1, 0, 0]), np.array([0, 1, 1])
     boxes = fold(parent, depth, np.array([3.0, 9, 3]), np.array([True, False, True]), limit=10)
-    assert boxes.frame.tolist() == [0, 2]
+    assert boxes.node.tolist() == [0, 2]
     assert boxes.start.tolist() == [0, 0]
 
 
@@ -98,7 +98,7 @@ def test_every_frame_is_in_exactly_one_box(seed: int, limit: int) -> None:
     assert own.sum() + boxes.folded.sum() == (value > 0).sum()
     children_sum = np.bincount(parent[1:], weights=value[1:], minlength=400)
     assert sums_on(boxes, parent) == {
-        frame: children_sum[frame] for frame in boxes.frame[own].tolist() if children_sum[frame]
+        frame: children_sum[frame] for frame in boxes.node[own].tolist() if children_sum[frame]
     }
 
 
@@ -112,12 +112,12 @@ def test_boxes_stand_on_their_parent_side_by_side(seed: int) -> None:
     place = {
         frame: (start, start + width)
         for frame, start, width, folded in zip(
-            boxes.frame, boxes.start, boxes.width, boxes.folded, strict=True
+            boxes.node, boxes.start, boxes.width, boxes.folded, strict=True
         )
         if not folded
     }
     for frame, start, width, folded in zip(
-        boxes.frame, boxes.start, boxes.width, boxes.folded, strict=True
+        boxes.node, boxes.start, boxes.width, boxes.folded, strict=True
     ):
         low, high = place[frame if folded else max(parent[frame], 0)]
         assert low <= start
@@ -128,7 +128,7 @@ def sums_on(boxes: Boxes, parent: np.ndarray) -> dict[int, float]:
     """Width of the boxes that stand on each frame's box."""
     sums: dict[int, float] = {}
     for frame, width, folded in zip(
-        boxes.frame.tolist(), boxes.width.tolist(), boxes.folded.tolist(), strict=True
+        boxes.node.tolist(), boxes.width.tolist(), boxes.folded.tolist(), strict=True
     ):
         if frame or folded:
             below = frame if folded else int(parent[frame])
