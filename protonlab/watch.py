@@ -1,7 +1,13 @@
 """What a person sees while a cell runs: the profile so far, with ``live=``, and how long it takes.
 
-Nothing of it stays in the stored notebook: the live view stands where the summary will stand, and
-the line of progress is no output but an element of the page that goes away by itself.
+Nothing of it stays in the stored notebook: the live view stands where the summary will stand. The
+line of progress is no output but an element of the page that goes away by itself; where our ES
+module cannot run, as in VS Code and Colab, it is an output that is emptied at the end. A terminal
+gets none: it would stand in the middle of what the cell prints.
+
+While a cell runs its bars are the static picture, drawn anew each time. That is plain HTML, which
+every front end shows that can update an output, without plotly.js; hover and zoom would be gone a
+second later anyway.
 """
 
 from __future__ import annotations
@@ -10,7 +16,7 @@ import math
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from IPython.core.display_functions import display
 
@@ -20,23 +26,69 @@ from protonlab.errors import CaptureError
 from protonlab.front_end import HEADLESS, FrontEnd, front_end
 from protonlab.model import Profile
 from protonlab.model.units import counted
-from protonlab.views import KernelTable, table
+from protonlab.views import KernelTable, bars, picture_of, table
 
 _TICK_S = 1.0
 _SHARE = 0.05  # of the time: the most that the live view may take
-_LISTED = 20  # kernels
+_LISTED, _DRAWN = 20, 10  # kernels in the table, and as bars
 
 
 @dataclass(frozen=True)
 class SoFar:
-    """The summary and the kernel table of a profile that is being recorded."""
+    """Summary, bars and kernel table of a profile that is being recorded.
+
+    Parameters
+    ----------
+    lines
+        The summary.
+    picture
+        The bars, as HTML without script; empty before the first kernel.
+    kernels
+        The table; none before the first kernel.
+    """
 
     lines: Summary
+    picture: str = ""
     kernels: KernelTable | None = None
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        parts = [self.lines._repr_html_(), *([self.kernels.html()] if self.kernels else [])]
-        return {"text/html": "".join(parts), "text/plain": repr(self.lines)}
+        html = [self.lines._repr_html_(), self.picture, self.kernels.html() if self.kernels else ""]
+        text = [repr(self.lines), *([str(self.kernels)] if self.kernels else [])]
+        return {"text/html": "".join(html), "text/plain": "\n".join(text)}
+
+
+class Line(Protocol):
+    """Where the line of progress stands."""
+
+    def say(self, text: str) -> None:
+        """Show a text in place of the last one; an empty one takes the line away."""
+
+
+class OutputLine:
+    """A line of progress as an output, for front ends that can change one but not run our module.
+
+    It is emptied at the end, so a stored notebook holds an output without content.
+    """
+
+    def __init__(self) -> None:
+        self._slot: Any = None
+
+    def say(self, text: str) -> None:
+        """Show a text in place of the last one."""
+        if self._slot is not None:
+            data = {"text/plain": text} if text else {}
+            self._slot.update(data, raw=True)
+        elif text:
+            self._slot = display({"text/plain": text}, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+
+
+def _line_of(here: FrontEnd) -> Line:
+    if not here.is_live:
+        return OutputLine()
+    # The widget takes a moment to import, and short cells need none.
+    from protonlab.views.live import figure_server
+
+    return figure_server()
 
 
 class Watch:
@@ -52,26 +104,29 @@ class Watch:
 
     def __init__(self, session: Session, every: int = 0) -> None:
         self._session, self._every = session, every
+        self._here = front_end()
         self._began = time.monotonic()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._shows_line = False
-        self._line: Any = None  # the widget that shows the line of progress
+        self._line: Line | None = None  # of progress
         self._slot: Any = None  # IPython's handle of the live view
         self._readings = 0
         self._cost_s = 0.0
 
     def start(self) -> None:
         """Show the live view, empty as yet, and begin to watch; nothing where nobody looks."""
-        here = front_end()
-        self._shows_line = here.is_live and self._session.problem is None
+        self._shows_line = self._here.is_watched and self._session.problem is None
         if self._every and self._session.problem is None:
-            self._open_view(here)
+            self._open_view()
+        if self._slot is not None and not self._here.is_live:
+            self._shows_line = False  # the live view says it, and a second output would be one more
         if self._slot is not None or self._shows_line:
             self._thread = threading.Thread(target=self._run, name="protonlab", daemon=True)
             self._thread.start()
 
-    def _open_view(self, here: FrontEnd) -> None:
+    def _open_view(self) -> None:
+        here = self._here
         if not here.is_watched:
             if here.name != HEADLESS.name:
                 self._session.notes.append(f"live={self._every}: no updates in {here.name}")
@@ -134,10 +189,7 @@ class Watch:
 
     def _tell(self) -> None:
         if self._line is None:
-            # The widget takes a moment to import, and short cells need none.
-            from protonlab.views.live import figure_server
-
-            self._line = figure_server()
+            self._line = _line_of(self._here)
         self.say(f"recording, {time.monotonic() - self._began:.0f} s")
 
     def _update(self) -> float:
@@ -154,8 +206,10 @@ class Watch:
     def _drawn(self, profile: Profile) -> SoFar:
         whole = time.monotonic() - self._began
         lines = (f"recording, {whole:.0f} s · {self._cost(whole)}", *summary(profile).lines)
-        kernels = None if profile.kernels.empty else table(profile, top=_LISTED)
-        return SoFar(Summary(lines), kernels)
+        if profile.kernels.empty:
+            return SoFar(Summary(lines))
+        drawn = picture_of(bars(profile, top=_DRAWN))
+        return SoFar(Summary(lines), drawn, table(profile, top=_LISTED))
 
     def _cost(self, whole: float) -> str:
         share = 100 * self._cost_s / whole if whole else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,8 +40,10 @@ def work(seconds):
         torch.cuda.synchronize()
     return count
 """
-LIVE = "%%proton run1 live=1\nprint('begins')\nn = work(3.5)\nprint('ends')"
+LIVE = "%%proton run1 live=1\nprint('begins')\nn = work(7)\nprint('ends')"
+SHORT = LIVE.replace("work(7)", "work(2)")
 JUPYTERLAB, VS_CODE = "0d5a7b2e-91c1", "vscode-notebook-cell:/a.ipynb#W0"
+SVG = "{http://www.w3.org/2000/svg}"
 HAS_PHASES = _proton.require().has_phases
 needs_phases = pytest.mark.skipif(not HAS_PHASES, reason="Triton before 3.7 has no phases")
 
@@ -101,6 +104,14 @@ def of(outputs: list[Output], kind: str) -> list[Output]:
     return [output for output in outputs if output.kind == kind]
 
 
+def bar_of(update: Output) -> tuple[str, str]:
+    """Name and value of the first bar of a live view."""
+    found = re.search("<svg.*</svg>", update.content["data"]["text/html"], re.DOTALL)
+    assert found is not None
+    _, label, value, *_ = (each.text or "" for each in ET.fromstring(found[0]).iter(f"{SVG}text"))
+    return label, value
+
+
 def progress(outputs: list[Output]) -> list[str]:
     """Texts of the line of progress."""
     messages = [output.content["data"].get("content", {}) for output in of(outputs, "comm_msg")]
@@ -125,7 +136,13 @@ def test_live_view_updates_while_the_cell_runs_and_the_summary_takes_its_place(
     for update in updates:
         assert re.match(r"recording, \d s · \d readings? took \d\.\d\d s \(\d+\.\d %", update.text)
         assert "run1: 1 kernel kept" in update.text
-        assert "<table" in update.content["data"]["text/html"]
+        assert "_p_double" in update.text
+        html = update.content["data"]["text/html"]
+        assert html.index("<svg") < html.index("<table")
+        assert "<script type=" not in html  # a picture, no figure
+    bars = [bar_of(update) for update in updates]
+    assert all(label == "_p_double" for label, _ in bars)
+    assert len({value for _, value in bars}) > 1  # its time grows while the cell runs
     counts = [int(re.search(r"\((\d+) launch", update.text)[1]) for update in updates]  # type: ignore[index]
     assert counts == sorted(counts)
     assert len(set(counts)) > 1
@@ -138,7 +155,7 @@ def test_live_view_updates_while_the_cell_runs_and_the_summary_takes_its_place(
 
 @needs_phases
 def test_live_view_that_nothing_replaces_is_taken_away(kernel: Kernel) -> None:
-    outputs = kernel.run(LIVE.replace("live=1", "live=1 view=none"), JUPYTERLAB)
+    outputs = kernel.run(SHORT.replace("live=1", "live=1 view=none"), JUPYTERLAB)
     assert of(outputs, "update_display_data")[-1].content["data"] == {}
     outputs = kernel.run("%%proton live=1\nwork(0.1)\n1 / 0", JUPYTERLAB)
     assert of(outputs, "error")[0].content["ename"] == "ZeroDivisionError"
@@ -160,6 +177,18 @@ def test_line_of_progress_comes_after_a_second_and_goes(kernel: Kernel) -> None:
     assert texts[-3:] == ["run1: reading …", "run1: drawing …", ""]
 
 
+def test_line_of_progress_is_an_output_where_our_module_cannot_run(kernel: Kernel) -> None:
+    outputs = kernel.run("%%proton run1 view=none\nwork(2.5)", VS_CODE)
+    assert progress(outputs) == []
+    (first,) = of(outputs, "display_data")
+    assert first.text == "run1: recording, 1 s"
+    *texts, last = of(outputs, "update_display_data")
+    assert texts[0].text == "run1: recording, 2 s"
+    assert last.content["data"] == {}
+    shown = {output.content["transient"]["display_id"] for output in (first, *texts, last)}
+    assert len(shown) == 1
+
+
 @pytest.mark.parametrize("front_end", [JUPYTERLAB, ""])
 def test_short_cells_and_headless_runs_have_no_line_of_progress(
     kernel: Kernel, front_end: str
@@ -169,7 +198,7 @@ def test_short_cells_and_headless_runs_have_no_line_of_progress(
 
 
 def test_headless_run_stores_only_the_final_view(tmp_path: Path) -> None:
-    sources = [SET_UP, LIVE]
+    sources = [SET_UP, SHORT]
     notebook = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, sources)))
     NotebookClient(notebook, timeout=120, resources={"metadata": {"path": tmp_path}}).execute()
     outputs = notebook.cells[1].outputs
@@ -185,7 +214,7 @@ def test_headless_run_stores_only_the_final_view(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(HAS_PHASES, reason="this Triton has phases")
 def test_before_phases_the_final_view_says_why_there_was_no_other(kernel: Kernel) -> None:
-    outputs = kernel.run(LIVE, JUPYTERLAB)
+    outputs = kernel.run(SHORT, JUPYTERLAB)
     assert of(outputs, "update_display_data") == []
     (note,) = [
         line
