@@ -82,35 +82,39 @@ def align(before: pd.DataFrame, after: pd.DataFrame) -> Alignment:
     """
     one, other = _Side.of(before), _Side.of(after)
     spellings = tuple(map(cache, _LEVELS))
-    parents: list[IntArray] = []
-    depths: list[IntArray] = []
-    rows: tuple[list[IntArray], list[IntArray]] = ([], [])
+    # What goes into the result as one piece: a pair of frames, or a frame with all below it that
+    # the other side has not. First row before and after, parent in the result, depth, rows.
+    pieces: list[tuple[int, int, int, int, int]] = []
     size = 0
     stack = [(0, 0, _ABSENT, 0)]
     while stack:
         left, right, above, depth = stack.pop()
+        length = 1
         if left >= 0 and right >= 0:
             pairs = _paired(one, other, left, right, spellings)
             stack += [(*pair, size, depth + 1) for pair in reversed(pairs)]
-            parents.append(np.array([above]))
-            depths.append(np.array([depth]))
-            rows[0].append(np.array([left]))
-            rows[1].append(np.array([right]))
-            size += 1
-            continue
-        # All below is on one side only: a run of its rows.
-        side, row, index = (one, left, 0) if left >= 0 else (other, right, 1)
-        run = np.arange(row, side.end[row])
-        moved = side.parent[run] + (size - row)
-        moved[0] = above
-        parents.append(moved)
-        depths.append(side.depth[run] + (depth - side.depth[row]))
-        rows[index].append(run)
-        rows[1 - index].append(np.full(len(run), _ABSENT))
-        size += len(run)
-    return Alignment(
-        np.concatenate(parents), np.concatenate(depths), *(np.concatenate(each) for each in rows)
+        else:
+            length = int(one.end[left] - left if left >= 0 else other.end[right] - right)
+        pieces.append((left, right, above, depth, length))
+        size += length
+    return _laid_out(np.array(pieces, dtype=np.int64), one, other)
+
+
+def _laid_out(pieces: IntArray, one: _Side, other: _Side) -> Alignment:
+    """Turn pieces of rows into rows."""
+    length = pieces[:, 4]
+    offset = np.repeat(np.cumsum(length) - length, length)
+    left, right, above, depth = np.repeat(pieces[:, :4], length, axis=0).T
+    within = np.arange(len(offset)) - offset
+    before = np.where(left >= 0, left + within, _ABSENT)
+    after = np.where(right >= 0, right + within, _ABSENT)
+    here = left >= 0
+    first = np.where(here, left, right)
+    parent = np.where(here, one.parent[before], other.parent[after]) - first + offset
+    below = np.where(
+        here, one.depth[before] - one.depth[left], other.depth[after] - other.depth[right]
     )
+    return Alignment(np.where(within == 0, above, parent), depth + below, before, after)
 
 
 def _paired(
