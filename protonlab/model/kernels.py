@@ -16,11 +16,15 @@ _MEASURED = ("count", "time_ns")
 
 def kernel_columns(frames: pd.DataFrame, columns: Sequence[MetricColumn]) -> list[MetricColumn]:
     """Count, time, and the additive columns that a kernel has a value in, not scopes alone."""
-    recorded = frames.loc[frames["kind"] == "kernel"].notna().any()
+    is_kernel = (frames["kind"] == "kernel").to_numpy()
+
+    def recorded(column: str) -> bool:
+        return bool((is_kernel & frames[column].notna().to_numpy()).any())
+
     return [
         each
         for each in columns
-        if each.column in _MEASURED or (each.additive and recorded[each.column])
+        if each.column in _MEASURED or (each.additive and recorded(each.column))
     ]
 
 

@@ -89,6 +89,9 @@ def drawn(tree: Tree, boxes: Boxes, look: Look) -> FlameFigure:
     """Draw boxes of a tree."""
     table, names = _table(tree, boxes, look)
     traces = box_traces(table, names)
+    for trace in traces:  # plotly checks an array of objects at once, a list item by item
+        for texts in ("customdata", "hovertext", "text"):
+            trace[texts] = np.array(trace[texts], dtype=object)
     shown = [unmarked(trace["name"]) for trace in traces if trace["showlegend"]]
     legend = legend_places(shown)[1] if needs_legend(table) else 0
     rows = max(int(boxes.depth.max()) + 1, theme.LOWEST)
@@ -117,14 +120,21 @@ def _table(tree: Tree, boxes: Boxes, look: Look) -> tuple[pd.DataFrame, dict[str
     nodes = boxes.node[own]
     colors = coloring(tree, look.color, nodes)
     labels, names = _labels(tree, nodes)
-    shares = _shares(tree, boxes)
+    total = float(boxes.width[0])
+    parts = [share(width, total) for width in boxes.width.tolist()]
+    shares = _shares(tree, boxes, parts)
     lines = tree.lines(nodes)
-    extras = colors.lines or [""] * len(nodes)
+    extras = [
+        "" if extra in line else extra
+        for extra, line in zip(colors.lines or [""] * len(nodes), lines, strict=True)
+    ]
     places = _places(tree, nodes)
+    pairs = list(zip(labels, names, strict=True))
+    heads = {pair: hover_text(*pair) for pair in set(pairs)}
     hovers = [
-        hover_text(label, name, line, "" if extra in line.split("<br>") else extra, part, place)
-        for label, name, line, extra, part, place in zip(
-            labels, names, lines, extras, shares, places, strict=False
+        "<br>".join(filter(None, (heads[pair], line, extra, part, place)))
+        for pair, line, extra, part, place in zip(
+            pairs, lines, extras, shares, places, strict=False
         )
     ]
     title = escaped(caption(tree.metric))
@@ -136,12 +146,11 @@ def _table(tree: Tree, boxes: Boxes, look: Look) -> tuple[pd.DataFrame, dict[str
         names.append(label)
         value = f"{title}: <b>{escaped(tree.metric.format(width))}</b>"
         hovers.append(hover_text(label, label, value, part))
-    total = float(boxes.width[0])
     table = pd.DataFrame(
         {
             "role": [*colors.roles, *["other"] * int((~own).sum())],
             "label": [shortened(cleaned(label), _LONGEST_LABEL) for label in labels],
-            "aside": [share(width, total) for width in boxes.width.tolist()],
+            "aside": parts,
             "name": [
                 "" if name == label else shortened(cleaned(name), _LONGEST_NAME)
                 for label, name in zip(labels, names, strict=True)
@@ -179,15 +188,14 @@ def _labels(tree: Tree, nodes: IntArray) -> tuple[list[str], list[str]]:
     return labels, names
 
 
-def _shares(tree: Tree, boxes: Boxes) -> list[str]:
-    """Share of the whole and of the parent, for each box."""
+def _shares(tree: Tree, boxes: Boxes, parts: list[str]) -> list[str]:
+    """Share of the whole, `parts`, and of the parent, for each box."""
     own = boxes.own
     parents = np.where(own, tree.parent[boxes.node], boxes.node)
     width_of = dict(zip(boxes.node[own].tolist(), boxes.width[own].tolist(), strict=True))
-    total = float(boxes.width[0])
     texts = []
-    for parent, width in zip(parents.tolist(), boxes.width.tolist(), strict=True):
-        text = f"{share(width, total)} of total"
+    for parent, width, part in zip(parents.tolist(), boxes.width.tolist(), parts, strict=True):
+        text = f"{part} of total"
         if parent > 0:
             text += f", {share(width, width_of[parent])} of parent"
         texts.append(text)

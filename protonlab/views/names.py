@@ -20,7 +20,9 @@ _HOVER_LINE = 90
 _HEAD = 8  # letters that remain of a beginning that is left out
 # Control characters, lone surrogates, and marks that turn the direction of the text around them.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_MARKS = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "$": "&#36;"}
+_MARKS = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "$": "&#36;"}
+)
 _NARROW, _WIDE = 0.34, 0.95  # of the font's size
 
 
@@ -69,7 +71,7 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 def escaped(name: str) -> str:
     """Make a text safe for plotly's texts, HTML and SVG, attributes included."""
-    return "".join(_MARKS.get(letter, letter) for letter in cleaned(name))
+    return cleaned(name).translate(_MARKS)
 
 
 def unmarked(text: str) -> str:
