@@ -60,14 +60,14 @@ class Routing:
         for name, indices in (("gather", self.gather), ("scatter", self.scatter)):
             if indices is not None:
                 _check_indices(name, indices, "(rows,)")
-        rows = {len(indices) for indices in (self.gather, self.scatter) if indices is not None}
-        if len(rows) > 1:
+        given = [len(indices) for indices in (self.gather, self.scatter) if indices is not None]
+        if len({*given}) > 1:
             raise KernelInputError(
-                f"gather has {len(self.gather or ())} entries and scatter {len(self.scatter or ())}"
-                "; both have one for each row that is computed"
+                f"gather has {given[0]} entries and scatter {given[1]}; both have one for each row "
+                "that is computed"
             )
         if sizes.device.type == "cpu":
-            _check_sizes(sizes, rows.pop() if rows else None)
+            _check_sizes(sizes, given[0] if given else None)
         if self.scatter is not None and self.scatter.device.type == "cpu":
             _check_permutation(self.scatter)
 
