@@ -7,17 +7,20 @@ from collections.abc import Iterator
 import pandas as pd
 
 from protonlab.model.changes import CONFIDENCE, WITHIN_PERCENT
+from protonlab.model.metrics import Metric
 from protonlab.model.profile import Profile
 from protonlab.model.units import counted
 
 
-def notes_on(before: Profile, after: Profile, kernels: pd.DataFrame) -> Iterator[str]:
+def notes_on(
+    before: Profile, after: Profile, metric: Metric, kernels: pd.DataFrame
+) -> Iterator[str]:
     """Say what makes two profiles hard to compare, one sentence each.
 
     Parameters
     ----------
-    before, after
-        The profiles.
+    before, after, metric
+        The profiles, and what was compared.
     kernels
         Their kernels, as `Comparison.kernels` holds them.
     """
@@ -41,7 +44,7 @@ def notes_on(before: Profile, after: Profile, kernels: pd.DataFrame) -> Iterator
             f"before was recorded with context={contexts[0]}, after with context={contexts[1]}: "
             "their trees have other frames; the table of kernels compares all the same."
         )
-    yield from _on_kernels(before, after, kernels)
+    yield from _on_kernels(metric, kernels)
     yield from _on_repeats(before, after, kernels)
 
 
@@ -52,7 +55,7 @@ def _hardware(profile: Profile) -> set[tuple[object, ...]]:
     }
 
 
-def _on_kernels(before: Profile, after: Profile, kernels: pd.DataFrame) -> Iterator[str]:
+def _on_kernels(metric: Metric, kernels: pd.DataFrame) -> Iterator[str]:
     empty = [
         side
         for side, column in (("before", "added"), ("after", "removed"))
@@ -79,7 +82,7 @@ def _on_kernels(before: Profile, after: Profile, kernels: pd.DataFrame) -> Itera
             "by the comparison's rule; renamed_from says which."
         )
     uneven = int((both["count_before"] != both["count_after"]).sum())
-    if uneven:
+    if uneven and metric.additive:
         yield (
             f"Of {counted(len(both), 'kernel')} on both sides, {uneven} "
             f"{'was' if uneven == 1 else 'were'} launched another number of times; "

@@ -167,7 +167,7 @@ def compare(before: Profile, after: Profile, *, metric: str = "time") -> Compari
     alignment = align(sides[0].profile.frames, sides[1].profile.frames)
     frames = compared_frames(alignment, sides)
     kernels = compared_kernels(alignment, sides)
-    notes = tuple(notes_on(before, after, kernels))
+    notes = tuple(notes_on(before, after, wanted, kernels))
     return Comparison(before, after, wanted, frames, kernels, RULE, notes)
 
 
