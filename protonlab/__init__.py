@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from protonlab.capture import LaunchHook, Session, device, doctor
+    from protonlab.capture import LaunchHook, Session, device, doctor, measure_roofs
     from protonlab.errors import (
         CaptureError,
         MetricError,
@@ -23,9 +23,18 @@ if TYPE_CHECKING:
         ProtonLabError,
     )
     from protonlab.formats import export_trace, load
-    from protonlab.model import Comparison, Device, KernelFilter, Metric, Profile, Trace, compare
+    from protonlab.model import (
+        Comparison,
+        Device,
+        KernelFilter,
+        Metric,
+        Profile,
+        Roofs,
+        Trace,
+        compare,
+    )
     from protonlab.report import export_report
-    from protonlab.views import bars, flame, table, timeline
+    from protonlab.views import bars, flame, roofline, table, timeline
 
 # Public name -> the module that defines it.
 _HOME = {
@@ -40,6 +49,7 @@ _HOME = {
     "Profile": "protonlab.model",
     "ProfileFormatError": "protonlab.errors",
     "ProtonLabError": "protonlab.errors",
+    "Roofs": "protonlab.model",
     "Session": "protonlab.capture",
     "Trace": "protonlab.model",
     "bars": "protonlab.views",
@@ -50,6 +60,8 @@ _HOME = {
     "export_trace": "protonlab.formats",
     "flame": "protonlab.views",
     "load": "protonlab.formats",
+    "measure_roofs": "protonlab.capture",
+    "roofline": "protonlab.views",
     "table": "protonlab.views",
     "timeline": "protonlab.views",
 }
@@ -66,6 +78,7 @@ __all__ = [
     "Profile",
     "ProfileFormatError",
     "ProtonLabError",
+    "Roofs",
     "Session",
     "Trace",
     "__version__",
@@ -78,6 +91,8 @@ __all__ = [
     "flame",
     "load",
     "load_ipython_extension",
+    "measure_roofs",
+    "roofline",
     "table",
     "timeline",
     "unload_ipython_extension",

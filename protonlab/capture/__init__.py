@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from protonlab.capture.diagnosis import doctor
     from protonlab.capture.options import OPTIONS, Option, option
     from protonlab.capture.proton_words import CheckedWords, ProtonWords
+    from protonlab.capture.roofs import measure_roofs
     from protonlab.capture.session import Session
 
 _HOME = {
@@ -26,6 +27,7 @@ _HOME = {
     "device": "_platform",
     "doctor": "diagnosis",
     "enable_interpreter": "_platform",
+    "measure_roofs": "roofs",
     "option": "options",
 }
 
@@ -39,6 +41,7 @@ __all__ = [
     "device",
     "doctor",
     "enable_interpreter",
+    "measure_roofs",
     "option",
 ]
 

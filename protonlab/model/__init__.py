@@ -8,6 +8,7 @@ from protonlab.model.frames import MetricColumn
 from protonlab.model.info import ProfileInfo
 from protonlab.model.metrics import Metric
 from protonlab.model.profile import Profile
+from protonlab.model.roofs import Roofs
 from protonlab.model.trace import Trace
 from protonlab.model.units import format_quantity
 
@@ -20,6 +21,7 @@ __all__ = [
     "MetricColumn",
     "Profile",
     "ProfileInfo",
+    "Roofs",
     "Trace",
     "compare",
     "format_quantity",

@@ -2,10 +2,12 @@
 
 from protonlab.views._bars import bars
 from protonlab.views._flame import flame
-from protonlab.views._table import KernelTable, table
+from protonlab.views._roofline import RooflineFigure, roofline
+from protonlab.views._table import table
 from protonlab.views._timeline import TimelineFigure, timeline
 from protonlab.views.bar_layout import BarsFigure
 from protonlab.views.flame_figure import FlameFigure
+from protonlab.views.kernel_table import KernelTable
 from protonlab.views.page import figure_html, figure_of, page_script
 from protonlab.views.svg import picture_of
 
@@ -13,6 +15,7 @@ __all__ = [
     "BarsFigure",
     "FlameFigure",
     "KernelTable",
+    "RooflineFigure",
     "TimelineFigure",
     "bars",
     "figure_html",
@@ -20,6 +23,7 @@ __all__ = [
     "flame",
     "page_script",
     "picture_of",
+    "roofline",
     "table",
     "timeline",
 ]

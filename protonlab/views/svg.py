@@ -118,8 +118,9 @@ def _points(trace: Mapping[str, Any], plane: Plane) -> Iterator[str]:
         if "text" in mode and _each(texts, point):
             down, across = str(_each(positions, point)).split(" ")
             anchor = {"left": "end", "right": "start"}.get(across, "middle")
-            shift = {"left": -2, "right": 2}.get(across, 0)
-            drop = {"top": -7, "bottom": 15}.get(down, 4)
+            radius = float(_each(marker.get("size") or 6, point)) / 2 if "markers" in mode else 0.0
+            shift = {"left": -2 - radius, "right": 2 + radius}.get(across, 0)
+            drop = {"top": -7 - radius, "bottom": 15 + radius}.get(down, 4)
             font = trace.get("textfont") or {}
             colour = font.get("color") or theme.TEXT.light
             text = unmarked(_each(texts, point))

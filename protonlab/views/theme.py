@@ -134,6 +134,14 @@ TIMELINE = {
     "many_high": Role("many, busy over 2/3", Colour("#6698cc", "#2f70ae")),
 }
 
+# Kernels under a roofline, by what bounds them.
+BOUNDS = {
+    "memory": Role("memory-bound", KINDS["kernel"].fill),
+    "compute": Role("compute-bound", LIBRARIES["cudnn"].fill),
+    "impossible": Role("above the roof: impossible", DIFFERENCES["slower_most"].fill),
+    "unknown": Role("no roof known", KINDS["other"].fill),
+}
+
 # Every key that a box may have.
 ROLES = KINDS | LIBRARIES | DIFFERENCES | SCALE | PARTS | TIMELINE
 
@@ -146,7 +154,7 @@ HOOK_WORDS = {
 
 _COLOURS = (
     *(TEXT, MUTED, GRID, EDGE, HOVER, INK, REFERENCE, WHISKER, OUTLINE),
-    *(role.fill for role in ROLES.values()),
+    *(role.fill for role in (ROLES | BOUNDS).values()),
     *(role.hatch for role in ROLES.values() if role.hatch is not None),
 )
 # Light -> dark, as the ES module needs it.
