@@ -4,8 +4,7 @@ Triton calls `enter` before and `exit` after each launch, with a LazyDict that h
 name and evaluates the kernel's metadata function on demand. Three rules shape this file. Nothing
 that goes wrong here reaches the launch. A metric is written once a launch: libproton writes to
 every live session, so hooks of several sessions share one `Launch`. And every launch of the user's
-program waits for these lines: what is decided once a kernel is looked up by its function's handle,
-and where ours is the only hook, nothing is done on behalf of others.
+program waits: a kernel is decided on once, and a hook that is alone does nothing for others.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from protonlab.capture._graphs import broken_capture
 from protonlab.capture._launch_record import NO_KEYS, HookRecord, Kernel, Launch, Notes
 from protonlab.capture._metric_reader import need_a_look
 from protonlab.capture._metric_writer import MetricWriter
+from protonlab.capture._short_cut import leave_short_cut
 from protonlab.capture.options import option
 from protonlab.model.filters import KernelFilter
 
@@ -81,7 +81,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         self._writer = MetricWriter(None if keys is None else frozenset(keys), self._notes)
         self._write = self._writer.write
         self._detector: SyncDetector | None = None
-        self._spares: list[Launch] = []
+        self._spares: list[Launch] = []  # a new object each launch would cost time
         self.configure(include=include, exclude=exclude)
 
     def configure(self, *, include: str | None = None, exclude: str | None = None) -> None:
@@ -146,8 +146,6 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
             for kernel, message, place in detector.findings():
                 self._notes.tell(kernel, "synchronisation", message, place)
 
-    # Proton's side of the hook.
-
     def init_handle(
         self, module: Any, function: Any, name: str, metadata_group: Any, hash: str
     ) -> None:
@@ -161,10 +159,11 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         self._loaded.pop(function, None)
 
     def activate(self) -> None:
-        """Do nothing; Proton calls this when a session starts."""
+        """Do nothing when a session starts."""
 
     def deactivate(self) -> None:
         """Close a frame whose launch failed, so that the next session's frames open."""
+        leave_short_cut()
         _current(None)
 
     def enter(self, metadata: Any) -> None:
@@ -212,7 +211,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
                 if name != kernel.shown:
                     name = kernel.shown = self._frame_name(name, kernel)
                 try:
-                    launch = self._spares.pop()  # a new object each launch would cost time
+                    launch = self._spares.pop()
                 except IndexError:
                     launch = Launch(self)
                 launch.metadata, launch.kernel, launch.name = metadata, kernel.name, name

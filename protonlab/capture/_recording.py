@@ -17,6 +17,7 @@ from protonlab.capture import _proton
 from protonlab.capture._failures import explain, explain_disabled, explain_modes
 from protonlab.capture._phases import BUFFER_BYTES, BUFFER_VARIABLE
 from protonlab.capture._privileges import why_no_sampling
+from protonlab.capture._short_cut import take_short_cut
 from protonlab.capture.proton_words import CheckedWords
 from protonlab.errors import CaptureError
 from protonlab.model.repeats import REPEAT_SCOPE
@@ -118,6 +119,7 @@ class Recording:
         self._proton.live[self.id] = f"session {self._name!r} ({mode})"
         try:
             self._proton.hook_manager.register(self._hook, self.id)
+            take_short_cut(self._hook)
             self._proton.prepare_captures()
         except BaseException:
             self.finish()
@@ -177,6 +179,7 @@ class Recording:
         """Record again."""
         with suppress(Exception):
             self._proton.profiler.activate(self.id)
+            take_short_cut(self._hook)
 
     def begin_part(self, repeat: int | None) -> None:
         """File what is launched from here on under a repeat; None: under no repeat.
