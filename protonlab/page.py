@@ -162,7 +162,8 @@ def _clean(html: str) -> Markup:
             attributes=nh3.ALLOWED_ATTRIBUTES | {"i": {"style"}, "*": {"title"}},
             allowed_classes={
                 "table": {"protonlab-table"},
-                "td": {"share"},
+                "td": {"share", "words"},
+                "i": {"more", "less"},
                 "p": {"protonlab-note"},
             },
             url_schemes={"http", "https", "mailto", "data"},

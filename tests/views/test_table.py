@@ -19,6 +19,7 @@ class Cells(HTMLParser):
         self.rows: list[list[str]] = []
         self.tags: set[str] = set()
         self.titles: list[str] = []
+        self.inside = False
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -26,17 +27,22 @@ class Cells(HTMLParser):
         if tag == "tr":
             self.rows.append([])
         if tag in ("td", "th"):
+            self.inside = True
             self.rows[-1].append("")
             self.titles += [value or "" for key, value in attrs if key == "title"]
 
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = self.inside and tag not in ("td", "th")
+
     def handle_data(self, data: str) -> None:
-        if self.rows and self.rows[-1]:
+        if self.inside:
             self.rows[-1][-1] += data
 
 
 def test_html_and_text_hold_the_same_rows() -> None:
     made = table(hand(), metrics=["time/us", "time/%", "count", "gbyte/s"])
-    rows = Cells(made.html().split("</table>")[0]).rows
+    page = Cells(made.html().split("</table>")[0])
+    rows = page.rows
     assert rows == [
         ["kernel", "time (µs)", "time (%)", "count", "gbyte/s"],
         ["matmul", "0.750", "75.0", "4", "16.0"],
@@ -45,12 +51,26 @@ def test_html_and_text_hold_the_same_rows() -> None:
     ]
     assert str(made).splitlines() == [
         "hand · CUDA 0 (sm_90, 132 SMs)",
-        "kernel  time (µs)  time (%)  count  gbyte/s",
-        "───────────────────────────────────────────",
-        "matmul      0.750      75.0      4     16.0",
-        "relu        0.150      15.0      2        –",
-        "norm        0.100      10.0      1        –",
+        "kernel   time (µs)   time (%)   count   gbyte/s",
+        "───────────────────────────────────────────────",
+        "matmul       0.750       75.0       4      16.0",
+        "relu         0.150       15.0       2         –",
+        "norm         0.100       10.0       1         –",
     ]
+
+
+def test_a_recorded_time_names_its_unit() -> None:
+    made = table(hand(), metrics=["time", "time/ns", "time"])
+    assert made.headers == ("kernel", "time (ns)", "time (ns)")
+    assert made.rows[0] == ("matmul", "750", "750")
+
+
+def test_shares_of_a_peak_have_bars_that_end_at_the_peak() -> None:
+    # Half of the peak, and twice of it: the model of its bytes is wrong.
+    tree = profile(kernel("k", 1000, bytes=2_458_368), kernel("l", 1000, bytes=9_833_472))
+    (util,) = (column for column in table(tree, metrics=["util"]).columns if column.bars)
+    assert util.cells == ("50.0", "200")
+    assert util.bars == pytest.approx((50, 100))
 
 
 def test_share_of_time_has_a_bar_as_wide_as_the_share() -> None:
@@ -67,7 +87,7 @@ def test_bundle_is_html_with_a_text_twin() -> None:
 def test_html_loads_nothing_and_is_light() -> None:
     html = table(hand()).html()
     assert "http" not in html
-    assert len(html) < 8000
+    assert len(html) < 11_000
 
 
 def test_kernels_outside_of_the_filter_are_counted() -> None:
@@ -137,15 +157,20 @@ def test_missing_values() -> None:
 def test_errors() -> None:
     with pytest.raises(MetricError, match="tyme"):
         table(hand(), metrics=["tyme"])
-    with pytest.raises(ProtonLabError, match="top=0"):
-        table(hand(), top=0)
+    for top in (0, True, 2.5, "3", None):
+        with pytest.raises(ProtonLabError, match=f"top={top!r}"):
+            table(hand(), top=top)  # type: ignore[arg-type]
+    with pytest.raises(MetricError, match=r"metrics=5; give names such as"):
+        table(hand(), metrics=5)  # type: ignore[arg-type]
+    with pytest.raises(ProtonLabError, match="a profile or a comparison, not a str"):
+        table("run1.hatchet")  # type: ignore[arg-type]
 
 
 def test_names_are_escaped() -> None:
     made = table(profile(kernel(EVIL, 10, **{EVIL: 3}), name=EVIL))
     page = Cells(made.html().split("<script>")[0])
     assert page.tags == {
-        *("div", "style", "p", "table", "thead", "tbody", "tr", "th", "td", "i", "b")
+        *("div", "style", "caption", "table", "thead", "tbody", "tr", "th", "td", "i", "b")
     }
     assert page.titles[-1] == EVIL
     assert page.rows[1][0] == EVIL
@@ -153,5 +178,5 @@ def test_names_are_escaped() -> None:
 
 def test_long_names_are_shortened() -> None:
     made = table(profile(kernel("k" * 5000, 10)))
-    assert len(made.html()) < 9000
+    assert len(made.html()) < 11_000
     assert max(map(len, str(made).splitlines())) <= 130

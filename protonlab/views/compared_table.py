@@ -1,0 +1,95 @@
+"""The kernel table of a comparison: before, after, and what the difference is worth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from protonlab.model.comparison import Comparison
+from protonlab.model.frames import FloatArray
+from protonlab.model.units import MISSING, counted, plain
+from protonlab.views.columns import Column, cells_of, scale_of
+from protonlab.views.differences import is_better_high
+from protonlab.views.kernel_table import KernelTable
+from protonlab.views.names import cleaned, shortened
+
+_LONGEST_LABEL, _LONGEST_NAME = 120, 400
+
+
+def compared_table(comparison: Comparison, top: int) -> KernelTable:
+    """Make the table of a comparison, greatest difference first.
+
+    Parameters
+    ----------
+    comparison
+        The comparison.
+    top
+        Most kernels to list.
+    """
+    kernels = comparison.kernels
+    listed = kernels.head(top)
+    notes = list(comparison.notes)
+    if not len(kernels):
+        notes.append("No kernel was recorded.")
+    if len(kernels) > top:
+        notes.append(f"{counted(len(kernels) - top, 'more kernel')}: top={top}.")
+    labels = [shortened(cleaned(str(label)), _LONGEST_LABEL) for label in listed["label"]]
+    columns = [
+        Column("kernel", tuple(labels), is_text=True),
+        Column("change", tuple(map(str, listed["change"])), is_text=True),
+        *_values(comparison, listed),
+        Column("ratio", tuple(map(_ratio, listed["ratio"]))),
+    ]
+    if "low" in listed:
+        bounds = zip(listed["low"], listed["high"], strict=True)
+        columns.append(Column("95 % interval", tuple(_interval(*each) for each in bounds)))
+        columns.append(Column("verdict", tuple(map(str, listed["verdict"])), is_text=True))
+    return KernelTable(
+        title=cleaned(comparison.summary),
+        columns=tuple(columns),
+        names=tuple(map(_name, listed["name"], listed["renamed_from"])),
+        note=" ".join(notes),
+    )
+
+
+def _values(comparison: Comparison, listed: pd.DataFrame) -> list[Column]:
+    """Before, after and difference, all in the unit that suits the largest."""
+    metric = comparison.metric
+    sides = listed[["before", "after"]].to_numpy(dtype=np.float64)
+    difference = listed["difference"].to_numpy(dtype=np.float64)
+    scale, header = scale_of(metric, sides)
+    unit = header.removeprefix(metric.name.rpartition("/")[0] or metric.name).strip()
+    return [
+        Column(f"before {unit}".strip(), cells_of(metric, sides[:, 0], scale)),
+        Column(f"after {unit}".strip(), cells_of(metric, sides[:, 1], scale)),
+        Column(
+            f"difference {unit}".strip(),
+            tuple(
+                f"+{text}" if value > 0 else text
+                for text, value in zip(cells_of(metric, difference, scale), difference, strict=True)
+            ),
+            _bars(-difference if is_better_high(metric) else difference),
+        ),
+    ]
+
+
+def _bars(costs: FloatArray) -> tuple[float, ...]:
+    """Bars to the right for what costs more, in percent of the greatest."""
+    greatest = np.nanmax(np.abs(costs), initial=0.0)
+    bars = costs / greatest * 100 if greatest else np.full(len(costs), np.nan)
+    return tuple(bars.tolist())
+
+
+def _ratio(ratio: float) -> str:
+    return MISSING if np.isnan(ratio) else plain(ratio)
+
+
+def _interval(low: float, high: float) -> str:
+    return MISSING if np.isnan(low) else f"{plain(low)} to {plain(high)}"
+
+
+def _name(name: object, renamed_from: object) -> str:
+    text = shortened(cleaned(str(name)), _LONGEST_NAME)
+    if pd.isna(renamed_from):  # type: ignore[call-overload]
+        return text
+    return f"{text}, before: {shortened(cleaned(str(renamed_from)), _LONGEST_NAME)}"

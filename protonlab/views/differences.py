@@ -1,0 +1,46 @@
+"""What a difference looks like: its colour, and the words for it in the metric's own sense."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from protonlab.model import Metric
+from protonlab.views import theme
+
+
+def is_better_high(metric: Metric) -> bool:
+    """Whether more of a metric is good: rates and shares of a peak, not times and amounts."""
+    return metric.form == "util" or (metric.form == "ratio" and metric.unit.endswith("/s"))
+
+
+def difference_roles(metric: Metric, changes: Iterable[str], ratios: Iterable[float]) -> list[str]:
+    """Key into `theme.DIFFERENCES` for each change; red is what costs more, or does less.
+
+    Parameters
+    ----------
+    metric
+        What was compared.
+    changes, ratios
+        Columns of a comparison.
+    """
+    roles = []
+    for change, ratio in zip(changes, ratios, strict=True):
+        if math.isnan(ratio) and change == "changed":
+            # It was zero before.
+            roles.append("faster_most" if is_better_high(metric) else "slower_most")
+            continue
+        cost = (1 / ratio if ratio else math.inf) if is_better_high(metric) else ratio
+        roles.append(theme.role_of_difference(str(change), cost))
+    return roles
+
+
+def difference_words(metric: Metric) -> dict[str, str]:
+    """Words of the legend where they are not slower and faster."""
+    if metric.unit == "s":
+        return {}
+    slower, faster = ("lower", "higher") if is_better_high(metric) else ("more", "less")
+    return {
+        key: role.name.replace("slower", slower).replace("faster", faster)
+        for key, role in theme.DIFFERENCES.items()
+    }

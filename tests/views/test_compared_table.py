@@ -1,0 +1,112 @@
+"""The table of a comparison: values, differences and words by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from small_profiles import EVIL, frame, kernel, profile
+from test_grouped_bars import repeated
+
+from protonlab.errors import ProtonLabError
+from protonlab.model.comparison import Comparison, compare
+from protonlab.views import table
+
+
+def compared(metric: str = "time/us") -> Comparison:
+    """Kernels that became slower, faster, stayed, went and came."""
+    before = profile(
+        kernel("slower", 1000, bytes=1000),
+        kernel("faster", 4000, bytes=1000),
+        kernel("same", 2000, bytes=1000),
+        kernel("old", 500, bytes=1000),
+    )
+    after = profile(
+        kernel("slower", 1500, bytes=1000),
+        kernel("faster", 2000, bytes=1000),
+        kernel("same", 2000, bytes=1000),
+        kernel("fresh", 250, bytes=1000),
+    )
+    return compare(before, after, metric=metric)
+
+
+def test_rows_by_hand() -> None:
+    made = table(compared())
+    assert made.title == (
+        "time/us 7.50 µs before, 5.75 µs after: faster by 23.3 %; "
+        "kernels: 1 added, 1 removed, 2 changed, 1 unchanged"
+    )
+    assert made.headers == (
+        "kernel", "change", "before (µs)", "after (µs)", "difference (µs)", "ratio",
+    )  # fmt: skip
+    assert made.rows == (
+        ("faster", "changed", "4.00", "2.00", "-2.00", "0.500"),
+        ("slower", "changed", "1.00", "1.50", "+0.500", "1.50"),
+        ("old", "removed", "0.500", "–", "-0.500", "–"),
+        ("fresh", "added", "–", "0.250", "+0.250", "–"),
+        ("same", "unchanged", "2.00", "2.00", "0", "1.00"),
+    )
+
+
+def test_bars_go_right_for_what_costs_more() -> None:
+    difference = table(compared()).columns[4]
+    assert difference.bars == (-100, 25, -25, 12.5, 0)
+    assert difference.is_diverging
+    html = table(compared()).html()
+    assert '<i class="less" style="width: 50.0%"></i><b>-2.00</b>' in html
+    assert '<i class="more" style="width: 12.5%"></i><b>+0.500</b>' in html
+
+
+def test_a_lower_rate_costs_more() -> None:
+    # slower: 1 GB/s before, 0.667 after; faster: 0.25 and 0.5.
+    made = table(compared("gbyte/s"))
+    bars = dict(zip((row[0] for row in made.rows), made.columns[4].bars, strict=True))
+    assert bars["slower"] == 100
+    assert bars["faster"] == pytest.approx(-75)
+    assert math.isnan(bars["old"])
+
+
+def test_repeats_bring_an_interval_and_a_verdict() -> None:
+    before, after = repeated((100, 101, 99)), repeated((200, 201, 199))
+    made = table(compare(before, after, metric="time/ns"))
+    assert made.headers[-2:] == ("95 % interval", "verdict")
+    ((*_, ratio, interval, verdict),) = made.rows
+    assert ratio == "2.00"
+    low, high = map(float, interval.split(" to "))
+    assert 1.9 < low < 2 < high < 2.1
+    assert verdict.startswith("slower by 100 %, 95 % interval")
+    assert verdict in str(made)
+    assert verdict in made.html()
+
+
+def test_renamed_kernels_name_both() -> None:
+    before = profile(kernel("gemm_128x64", 10))
+    after = profile(kernel("gemm_64x64", 5))
+    made = table(compare(before, after))
+    assert made.names == ("gemm_64x64, before: gemm_128x64",)
+    assert "aligned with another name" in made.note
+
+
+def test_nothing_in_common_and_nothing_at_all() -> None:
+    made = table(compare(profile(kernel("a", 1)), profile(kernel("b", 2))))
+    assert [row[:2] for row in made.rows] == [("b", "added"), ("a", "removed")]
+    empty = table(compare(profile(), profile(frame("scope"))))
+    assert not empty.rows
+    assert "No kernel was recorded." in str(empty)
+    assert "No kernel was recorded." in empty.html()
+
+
+def test_top_says_how_many_there_are() -> None:
+    made = table(compared(), top=2)
+    assert [row[0] for row in made.rows] == ["faster", "slower"]
+    assert made.note.endswith("3 more kernels: top=2.")
+
+
+def test_a_comparison_has_its_own_metric() -> None:
+    with pytest.raises(ProtonLabError, match="a comparison is of one metric, 'time/us'"):
+        table(compared(), metrics=["time"])
+
+
+def test_names_are_escaped() -> None:
+    html = table(compare(profile(kernel(EVIL, 1)), profile(kernel("b", 2)))).html()
+    assert "<img" not in html.split("<script>")[0]
