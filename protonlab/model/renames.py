@@ -1,4 +1,11 @@
-"""When two names mean the same kernel: what is left of a name without its numbers."""
+"""When two names mean the same kernel: what is left of a name without its numbers.
+
+Frames are aligned below the same parent, kernels over the whole profile. First come those of the
+same name. Of the rest, what is alone on either side is paired when the names differ in numbers
+alone: tile sizes, shapes, stages, line numbers; element types such as bf16 must agree. Then true
+and false, text in brackets and cuBLAS's scheduling marks may differ too. Where several would fit,
+none is aligned, and they count as added and removed.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +17,8 @@ from typing import TypeVar
 from protonlab.model.labels import demangle
 
 RULE = (
-    "Frames are aligned below the same parent, and kernels over the whole profile: first those of "
-    "the same name; then, where one is left on either side, those whose names differ in numbers "
-    "alone (tile sizes, shapes, stages, line numbers; element types such as bf16 must agree); then "
-    "those that agree without numbers, true and false, text in brackets and cuBLAS's scheduling "
-    "marks. Where several would fit, none is aligned, and they count as added and removed."
+    "Aligned by equal names, then one to one by names that differ in numbers (tiles, shapes, lines, "
+    "not types), then in suffixes and flags."
 )
 
 Left = TypeVar("Left", bound=Hashable)

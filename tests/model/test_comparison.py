@@ -181,7 +181,7 @@ def test_a_kernel_takes_the_place_of_another_in_its_scope() -> None:
     assert rows(comparison.kernels, *columns) == expected
     frames = comparison.frames[comparison.frames["kind"] == "kernel"]
     assert rows(frames, *columns) == expected[::-1]
-    assert "numbers alone (tile sizes, shapes" in comparison.rule
+    assert "one to one by names that differ in numbers (tiles, shapes, lines" in comparison.rule
     assert any("2 kernels were aligned with another name" in note for note in comparison.notes)
 
 
