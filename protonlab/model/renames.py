@@ -17,8 +17,8 @@ from typing import TypeVar
 from protonlab.model.labels import demangle
 
 RULE = (
-    "Aligned by equal names, then one to one by names that differ in numbers (tiles, shapes, lines, "
-    "not types), then in suffixes and flags."
+    "Aligned by equal names, then one to one by names that differ in numbers (tiles, shapes, "
+    "lines, not types), then in suffixes and flags."
 )
 
 Left = TypeVar("Left", bound=Hashable)
