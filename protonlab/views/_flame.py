@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from protonlab.views.layout import title_of
 from protonlab.views.search import Found, find
 from protonlab.views.tree import ProfileTree, Tree
 
+_NOTE_LINE = 130  # letters
 _WIDTHS = "Each frame is as wide as the larger of its two values."
 
 
@@ -158,7 +160,9 @@ def _words(
     if isinstance(subject, Comparison):
         names = [side.info.name for side in (subject.before, subject.after)]
         name = " → ".join(names) if all(names) else ""
-        return [name, subject.summary], (_WIDTHS, subject.rule, *subject.notes)
+        notes = (_WIDTHS, subject.rule, *subject.notes)
+        lines = [line for note in notes for line in textwrap.wrap(note, _NOTE_LINE)]
+        return [name, subject.summary], tuple(lines)
     total = tree.metric.format(float(tree.value[0])) if len(tree.value) else ""
     what = f"{caption(tree.metric)} {total}".strip()
     how = "kernels to callers" if inverted else ""

@@ -14,11 +14,13 @@ PLOTLY_MIME = "application/vnd.plotly.v1+json"
 _FIGURE = re.compile(
     '<div class="protonlab-figure"><script type="application/json">(.*?)</script>', re.DOTALL
 )
+# Parts of one module, in this order.
+_DRAWING = ("theme.js", "texts.js", "tools.js", "figure.js", "timeline.js")
 
 
 def drawing_source() -> str:
     """Source of the ES module that draws figures, zooms, searches and follows the theme."""
-    return f"{_source('figure.js')}\n{_source('timeline.js')}"
+    return "\n".join(map(_source, _DRAWING))
 
 
 def kernel_source() -> str:

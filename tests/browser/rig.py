@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 import nbformat
-from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Playwright
 
 Theme = Literal["light", "dark"]
 
@@ -81,14 +81,15 @@ class Tab:
         )
         self.page.wait_for_timeout(300)
 
-    def screenshot(self, name: str, selector: str | None = None) -> Path:
+    def screenshot(self, name: str, selector: str | Locator | None = None) -> Path:
         """Save a picture of the page or of one element under ``screenshots/``."""
         SCREENSHOTS.mkdir(exist_ok=True)
         path = SCREENSHOTS / f"{name}.png"
         if selector is None:
             self.page.screenshot(path=path)
         else:
-            self.page.locator(selector).first.screenshot(path=path)
+            part = self.page.locator(selector) if isinstance(selector, str) else selector
+            part.first.screenshot(path=path)
         return path
 
     def set_theme(self, theme: Theme) -> None:

@@ -86,7 +86,7 @@ def test_names_in_a_page_run_no_script(tab: Tab, tmp_path: Path) -> None:
     url = write_page(tmp_path / "page.html", flame(tree), bars(tree))
     offline(tab).page.goto(url)
     tab.wait_for_figures(2)
-    tab.page.mouse.move(600, 80)
+    tab.page.mouse.move(600, 110)  # on the kernel, the second row
     tab.page.wait_for_selector(".hoverlayer text")
     assert "<img src=x" in tab.page.locator(".hoverlayer text").first.text_content()
     assert tab.page.evaluate("globalThis.pwned") is None

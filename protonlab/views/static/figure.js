@@ -1,4 +1,4 @@
-// Draws protonlab's figures with plotly.js: theme, zoom of a flame graph, keyboard.
+// Draws protonlab's figures with plotly.js; zoom, search and keyboard of a flame graph.
 //
 // A figure stands in a page as <div class="protonlab-figure"> with plotly's JSON and a picture. It is
 // drawn in place of the picture as soon as the page can have plotly.js (`watch`): in a notebook from
@@ -7,67 +7,23 @@
 // `config` of plotly differs; and the `id` under which a living kernel knows more of the figure.
 
 const CONFIG = { displaylogo: false, doubleClick: false, modeBarButtons: [["toImage"]] };
-const TEXT_PADDING = 10; // pixels of a box that its text cannot use
 const NARROW = 3; // a box narrower than this, in pixels, has no edge: it would be nothing but edge
-const MIN_TEXT = 24; // a box with less room than this, in pixels, stays empty
 const FIGURES = "div.protonlab-figure";
 const TALLEST = 900; // a higher figure scrolls
-const PAUSE = 200; // milliseconds without a move before the kernel is asked for more
+const STANDS_BACK = 0.3; // opacity of boxes that a search did not find
 // Functions (id, focus) -> a figure's JSON or null, one for each living kernel of the page.
 const kernels = (globalThis.protonlabKernels ??= new Set());
-
-const darkMedia = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
-
-function isDark() {
-  const { jpThemeLight } = document.body.dataset; // JupyterLab's; other pages follow the system
-  return jpThemeLight === undefined ? (darkMedia?.matches ?? false) : jpThemeLight === "false";
-}
-
-function followTheme() {
-  const repaint = () => document.querySelectorAll(FIGURES).forEach((host) => host.protonlab?.paint());
-  const ofTheme = { attributeFilter: ["data-jp-theme-light"] };
-  new MutationObserver(repaint).observe(document.body, ofTheme);
-  darkMedia?.addEventListener("change", repaint);
-}
-
-// A copy of a figure's JSON with each of our light colours replaced; a person's own colours stay.
-function recolour(value, twins, key = "") {
-  if (typeof value === "string") return key.endsWith("color") ? (twins[value] ?? value) : value;
-  if (value === null || typeof value !== "object") return value;
-  if (Array.isArray(value)) {
-    const isData = typeof value[0] !== "object" && !key.endsWith("color");
-    return isData ? value : value.map((item) => recolour(item, twins, key));
-  }
-  const twin = ([name, item]) => [name, recolour(item, twins, name)];
-  return Object.fromEntries(Object.entries(value).map(twin));
-}
-
-const pen = globalThis.document?.createElement("canvas").getContext("2d");
-
-// Plotly reads a little HTML and TeX in texts; a name has neither.
-const escapeText = (text) => text.replace(/[&<>$]/g, (mark) => `&#${mark.charCodeAt(0)};`);
-
-function fit(label, aside, room) {
-  if (room < MIN_TEXT) return "";
-  const width = (text) => pen.measureText(text).width;
-  const both = `${label}  ${aside}`;
-  if (width(both) <= room) return both;
-  if (width(label) <= room) return label;
-  let count = Math.floor((label.length * room) / width(label));
-  while (count > 2 && width(`${label.slice(0, count)}…`) > room) count -= 1;
-  return count > 2 ? `${label.slice(0, count)}…` : "";
-}
 
 class Drawing {
   constructor(host, Plotly, figure) {
     Object.assign(this, { host, Plotly, figure, width: 0 });
     this.own = figure.layout.meta?.protonlab ?? {};
     this.config = { ...CONFIG, ...this.own.config };
-    const views = { flame: Flame, timeline: Timeline }; // the latter stands in timeline.js
-    this.flame = this.own.view in views ? new views[this.own.view](this) : null;
     this.plot = document.createElement("div");
     host.replaceChildren(this.plot);
     Object.assign(host.style, { maxHeight: `${TALLEST}px`, overflowY: "auto" });
+    const views = { flame: Flame, timeline: Timeline }; // the latter stands in timeline.js
+    this.view = this.own.view in views ? new views[this.own.view](this) : null;
     new ResizeObserver(() => this.resize()).observe(host);
     this.resize();
   }
@@ -80,79 +36,106 @@ class Drawing {
   }
 
   paint() {
-    const { data, layout } = this.flame ? this.flame.visible() : this.figure;
+    const { data, layout } = this.view ? this.view.visible() : this.figure;
     const twins = isDark() ? (this.own.dark ?? {}) : {};
     const drawn = recolour({ data, layout: { ...layout, width: this.width } }, twins);
+    this.host.style.color = drawn.layout.font?.color ?? "";
     this.drawn = this.Plotly.react(this.plot, drawn.data, drawn.layout, this.config);
-    this.drawn.then(() => (this.flame ?? this).listen());
+    this.drawn.then(() => (this.view ?? this).listen());
   }
 
   listen() {
-    if (!this.own.id) return;
-    this.plot.removeAllListeners("plotly_relayout");
-    this.plot.on("plotly_relayout", () => this.follow());
-  }
-
-  // A part was zoomed to: show what the kernel knows of it.
-  follow() {
-    const range = [...this.plot.layout.xaxis.range];
-    const isThere = () => range.every((end, at) => end === this.plot.layout.xaxis.range[at]);
-    clearTimeout(this.timer);
-    this.timer = setTimeout(async () => {
-      const refined = await this.ask({ range });
-      if (!refined || !isThere()) return;
-      this.figure = refined;
-      this.paint();
-    }, PAUSE);
+    this.plot.removeAllListeners("plotly_click");
+    this.plot.on("plotly_click", ({ points: [at] }) => findInFlame(this.host, at.customdata?.[0]));
   }
 
   // What a living kernel answers to a focus: a figure's JSON, or null when there is nothing more.
-  async ask(focus) {
-    if (!this.own.id) return null;
-    const answers = await Promise.all([...kernels].map((ask) => ask(this.own.id, focus)));
+  async ask(focus, id = this.own.id) {
+    if (!id) return null;
+    const answers = await Promise.all([...kernels].map((ask) => ask(id, focus)));
     return answers.find(Boolean) ?? null;
   }
 }
 
-// A flame graph is horizontal bars: `base` and `x` say where a box begins and how wide it is, `y`
-// its depth, `customdata` its unescaped label and its share. Search will join `focus` here.
+// A click on a kernel of another view marks it in the nearest flame graph that has it.
+function findInFlame(host, label) {
+  const away = ({ drawing }) =>
+    Math.abs(drawing.host.getBoundingClientRect().top - host.getBoundingClientRect().top);
+  const [flame] = [...document.querySelectorAll(FIGURES)]
+    .map((other) => other.protonlab?.view)
+    .filter((view) => view instanceof Flame && view.boxes.some((box) => box.label === label))
+    .sort((a, b) => away(a) - away(b));
+  flame?.search(`^${label.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`);
+  flame?.drawing.host.scrollIntoView({ behavior: "smooth", block: "nearest" });
+}
+
+const inside = (outer, box) =>
+  box.low >= outer.low && box.high <= outer.high && box.depth >= outer.depth;
+
+// A flame graph is horizontal bars: `base` and `x` say where a box begins and how wide it is, `y` its
+// depth, `ids` its frame (below zero: what is folded), `customdata` its unescaped label, its share,
+// and its full name where that says more.
 class Flame {
   constructor(drawing) {
     this.drawing = drawing;
-    this.boxes = drawing.figure.data.flatMap((trace, curve) =>
-      trace.meta !== "boxes" ? []
-        : trace.x.map((width, point) => {
-            const low = trace.base[point];
-            return { curve, point, low, high: low + width, depth: trace.y[point] };
-          }),
-    );
-    this.boxes.sort((a, b) => a.depth - b.depth || a.low - b.low);
-    this.root = this.boxes[0];
-    this.focus = this.chosen = this.root; // what fills the width; what the keyboard points at
+    this.parts = []; // the whole, and within it what the kernel has told of smaller and smaller parts
+    this.open(drawing.figure, 0);
+    this.root = this.focus = this.chosen = this.boxes[0]; // what fills the width, what keys point at
+    if (!this.root) return;
+    Object.assign(this, toolsOf(this)); // field, said, back: tools.js
+    if (drawing.own.search) this.search(drawing.own.search);
   }
 
-  zoom(box) {
-    if (!box || box === this.focus) return;
-    this.focus = this.chosen = box;
+  get boxes() { return this.parts.at(-1).boxes; }
+
+  open(figure, depth) {
+    const boxes = figure.data.flatMap((trace, curve) =>
+      trace.meta !== "boxes" ? [] : trace.x.map((width, point) => {
+        const [label, , name] = trace.customdata[point];
+        const [low, id] = [trace.base[point], trace.ids[point]];
+        return { id, curve, point, low, high: low + width, depth: trace.y[point], label, name };
+      }),
+    );
+    boxes.sort((a, b) => a.depth - b.depth || a.low - b.low);
+    this.parts.push({ figure, depth, boxes });
+  }
+
+  async zoom(box) {
+    if (!box || box.id === this.focus.id) return;
+    while (this.parts.length > 1 && box.depth < this.parts.at(-1).depth) this.parts.pop();
+    this.show(box);
+    if (!this.boxes.some((other) => other.id < 0 && inside(box, other))) return;
+    const { id } = this.parts.at(-1).figure.layout.meta.protonlab;
+    const refined = await this.drawing.ask(box.id, id);
+    if (!refined || this.focus !== box) return;
+    this.open(refined, box.depth);
+    this.show(box);
+  }
+
+  show(box) {
+    this.focus = box;
+    this.chosen = this.boxes.find((other) => inside(box, other)) ?? this.root;
+    this.back.hidden = box.id === this.root.id;
     this.drawing.paint();
   }
 
   // The figure cut to the focus, with texts for the room that each box has now.
   visible() {
-    const { figure, width } = this.drawing;
+    const { width } = this.drawing;
+    const { figure, boxes } = this.parts.at(-1);
     if (!this.root) return figure;
     const { margin, font } = figure.layout;
     const { low, high } = this.focus;
     const scale = (width - margin.l - margin.r) / (high - low);
     pen.font = `${font.size}px ${font.family}`;
-    const emptied = (trace) => ({
+    const emptied = ({ marker, ...trace }) => ({
       ...trace,
-      ...{ base: [], x: [], y: [], text: [], hovertext: [] },
-      marker: { ...trace.marker, line: { ...trace.marker.line, width: [] } },
+      ...{ base: [], x: [], y: [], text: [], hovertext: [], ids: undefined },
+      marker: { ...marker, opacity: this.pattern ? [] : 1, line: { ...marker.line, width: [] } },
     });
     const data = figure.data.map((trace) => (trace.meta === "boxes" ? emptied(trace) : trace));
     this.shown = data.map(() => []);
-    for (const box of this.boxes) {
+    for (const box of boxes) {
       const left = Math.max(low, box.low);
       const span = Math.min(high, box.high) - left;
       if (span <= (high - low) * 1e-9) continue; // outside; sums of floats may leave a trace
@@ -164,10 +147,42 @@ class Flame {
       to.text.push(escapeText(fit(label, aside, span * scale - TEXT_PADDING)));
       to.hovertext.push(from.hovertext[box.point]);
       to.marker.line.width.push(span * scale > NARROW ? 1 : 0);
+      if (this.pattern) to.marker.opacity.push(this.matches(box) ? 1 : STANDS_BACK);
       this.shown[box.curve].push(box);
     }
     const xaxis = { ...figure.layout.xaxis, range: [low, high], fixedrange: true };
     return { data, layout: { ...figure.layout, xaxis, dragmode: false } };
+  }
+
+  search(text) {
+    this.field.value = text;
+    try {
+      this.pattern = text ? new RegExp(text, "i") : null;
+      this.said.textContent = text ? this.found(text) : "";
+    } catch {
+      this.pattern = null;
+      this.said.textContent = "no regular expression";
+    }
+    if (this.drawing.width) this.drawing.paint();
+  }
+
+  matches({ id, label, name }) {
+    return id > 0 && (this.pattern.test(label) || this.pattern.test(name));
+  }
+
+  // What matches takes of the whole; a box on another one that matches counts once.
+  found(text) {
+    const { own } = this.drawing;
+    if (text === own.search) return own.said; // of all frames, also those that are folded
+    const { boxes } = this.parts[0];
+    let [sum, end] = [0, -Infinity];
+    for (const { low, high } of boxes.filter((box) => this.matches(box)).sort((a, b) => a.low - b.low)) {
+      if (high > end) sum += high - Math.max(low, end);
+      end = Math.max(end, high);
+    }
+    const percent = (100 * sum) / (this.root.high - this.root.low);
+    const aside = boxes.some(({ id }) => id < 0) ? ", not counting what is folded" : "";
+    return `matched ${percent.toFixed(percent < 99.95 ? 1 : 0)} % of ${own.what}${aside}`;
   }
 
   listen() {
@@ -186,12 +201,13 @@ class Flame {
   key(event) {
     const { chosen, boxes } = this;
     const row = boxes.filter((box) => box.depth === chosen.depth);
-    const holds = (outer, inner) => outer.low <= inner.low && outer.high >= inner.high;
+    const [first, last] = this.drawing.figure.layout.yaxis.range;
+    const [up, down] = first > last ? ["ArrowUp", "ArrowDown"] : ["ArrowDown", "ArrowUp"];
     const moves = {
       ArrowRight: () => row[row.indexOf(chosen) + 1],
       ArrowLeft: () => row[row.indexOf(chosen) - 1],
-      ArrowUp: () => boxes.find((box) => box.depth === chosen.depth - 1 && holds(box, chosen)),
-      ArrowDown: () => boxes.find((box) => box.depth === chosen.depth + 1 && holds(chosen, box)),
+      [up]: () => boxes.find((box) => box.depth === chosen.depth - 1 && inside(box, chosen)),
+      [down]: () => boxes.find((box) => box.depth === chosen.depth + 1 && inside(chosen, box)),
     };
     if (event.key === "Escape") this.zoom(this.root);
     else if (event.key === "Enter") this.zoom(chosen);
@@ -223,7 +239,8 @@ function watch(getPlotly) {
   };
   const tryToDraw = () =>
     draw().catch((error) => console.warn(`protonlab: ${error.message}; figures stay pictures`));
-  if (!globalThis.protonlabTheme) followTheme();
+  const repaint = () => document.querySelectorAll(FIGURES).forEach((host) => host.protonlab?.paint());
+  if (!globalThis.protonlabTheme) followTheme(repaint);
   globalThis.protonlabTheme = true; // another kernel's figures follow, too
   const observer = new MutationObserver(tryToDraw);
   observer.observe(document.body, { childList: true, subtree: true });

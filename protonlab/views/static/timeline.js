@@ -2,6 +2,7 @@
 // the room that boxes then have, shows detail where little of the time is seen, asks a living kernel
 // for more of it, and knows the way back.
 
+const PAUSE = 200; // milliseconds without a move before the kernel is asked for more
 const PATIENT = 500; // milliseconds for the kernel, before what the page knows itself is shown
 const LANE_NAMES = 170; // pixels, until plotly has measured them
 // Of a trace that is not to be seen but to stay in the legend, which has no place for empty ones.
