@@ -1,6 +1,6 @@
 """Pictures of every view in both themes, for people to look at, and that nothing is cut off.
 
-They come from an exported page without a network, and lie under ``screenshots/``, which git ignores.
+They come from an exported page without a network. Git ignores ``screenshots/``, where they lie.
 """
 
 from __future__ import annotations
