@@ -59,7 +59,7 @@ def check_times(frames: pd.DataFrame, source: str) -> None:
                 f"{source}: frame {_path(frames, row)} has {column} {frames[column].iloc[row]!r}; "
                 "expected a number"
             )
-        negative = np.flatnonzero((frames[column] < 0).fillna(False).to_numpy(dtype=bool))
+        negative = np.flatnonzero(frames[column].to_numpy(dtype=float, na_value=np.nan) < 0)
         if len(negative):
             row = int(negative[0])
             raise ProfileFormatError(

@@ -122,7 +122,6 @@ class Bench:
         with around():
             self.launch(50)
             torch.cuda.synchronize()
-            gc.collect()
             gc.disable()
             start = time.perf_counter()
             self.launch(launches)
@@ -191,6 +190,7 @@ def measured(bench: Bench, rounds: int, launches: int) -> dict[str, list[float]]
         bench.block(bench.contenders[name], launches)
     for turn in range(rounds):
         first = turn % len(names)
+        gc.collect()
         for name in names[first:] + names[:first]:
             blocks[name].append(bench.block(bench.contenders[name], launches))
     return blocks
