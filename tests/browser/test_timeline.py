@@ -1,0 +1,212 @@
+"""A timeline in an exported page and in JupyterLab: zoomed, moved, finer, and back; a roofline."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from protonlab.formats import load
+from protonlab.model import Profile, Trace
+from protonlab.views import figure_html, page_script, roofline, timeline
+from protonlab.views.page import PLOTLY_MIME
+
+if TYPE_CHECKING:
+    from rig import Lab, Tab
+
+pytestmark = pytest.mark.browser
+
+STATE = """() => {
+    const plot = document.querySelector(".js-plotly-plot");
+    const shown = plot.data.filter((trace) => trace.visible !== false && trace.type === "bar");
+    return {
+        range: plot._fullLayout.xaxis.range,
+        boxes: shown.reduce((sum, trace) => sum + trace.x.filter((x) => x !== null).length, 0),
+        labels: shown.flatMap((trace) => trace.customdata.map((names) => names[0])),
+        texts: [...plot.querySelectorAll(".bars text")].map((text) => text.textContent),
+        hover: [...plot.querySelectorAll(".hoverlayer text")].map((text) => text.textContent),
+        legend: [...plot.querySelectorAll(".legendtext")].map((text) => text.textContent),
+    };
+}"""
+# Where a time stands on the screen, in the middle of a row of boxes.
+PLACE = """([time, row]) => {
+    const plot = document.querySelector(".js-plotly-plot");
+    const { xaxis, yaxis } = plot._fullLayout;
+    const area = plot.querySelector(".nsewdrag").getBoundingClientRect();
+    return [area.left + xaxis.d2p(time), area.top + yaxis.d2p(row)];
+}"""
+
+
+def state(tab: Tab) -> dict[str, Any]:
+    found: dict[str, Any] = tab.page.evaluate(STATE)
+    return found
+
+
+def drag(tab: Tab, start: float, end: float, *, key: str = "") -> None:
+    """Drag from one time to another in the second row, as a person does."""
+    tab.page.locator(".js-plotly-plot").first.scroll_into_view_if_needed()
+    low, high = (tab.page.evaluate(PLACE, [time, 1]) for time in (start, end))
+    if key:
+        tab.page.keyboard.down(key)
+    tab.page.mouse.move(*low)
+    tab.page.mouse.down()
+    tab.page.mouse.move((low[0] + high[0]) / 2, low[1], steps=4)
+    tab.page.mouse.move(high[0], low[1], steps=4)
+    tab.page.mouse.up()
+    if key:
+        tab.page.keyboard.up(key)
+    tab.page.wait_for_timeout(1200)
+
+
+def open_page(tab: Tab, path: Path, *figures: Any) -> None:
+    bundles = [figure._repr_mimebundle_() for figure in figures]
+    body = "".join(figure_html(each[PLOTLY_MIME], each["text/html"]) for each in bundles)
+    style = "<style>body { background: Canvas; color-scheme: light dark }</style>"
+    head = f'<!doctype html><meta charset="utf-8">{style}'
+    path.write_text(f"{head}<body>{body}{page_script()}</body>", "utf-8")
+    tab.page.context.set_offline(True)
+    tab.page.context.route("http*://**", lambda route: route.abort())
+    tab.page.goto(path.as_uri())
+
+
+@pytest.fixture
+def page(tab: Tab, tmp_path: Path, project: Path) -> Tab:
+    """A page with the timeline of three steps of a GPT on an H200, and no network."""
+    trace = load(project / "tests/profiles/gpt_trace_3.9.0.chrome_trace.gz")
+    assert isinstance(trace, Trace)
+    open_page(tab, tmp_path / "page.html", timeline(trace))
+    tab.wait_for_figures(1)
+    return tab
+
+
+def test_page_shows_the_overview_then_each_launch(page: Tab) -> None:
+    whole = state(page)
+    assert {"step  43.1 ms", "step  7.86 ms"} <= set(whole["texts"])
+    assert any(label.endswith(" events") for label in whole["labels"])
+    assert whole["legend"][0] == "kernel"
+    page.screenshot("timeline_light")
+    drag(page, 43.5, 46)
+    near = state(page)
+    assert near["range"] == pytest.approx([43.5, 46], abs=0.1)
+    assert near["boxes"] == 618  # all that there is: 600 launches and 18 scopes
+    assert not any(label.endswith(" events") for label in near["labels"])
+    assert any(text.startswith("layer_0") for text in near["texts"])
+    assert near["legend"] == whole["legend"]
+    page.screenshot("timeline_zoomed_light")
+    page.page.emulate_media(color_scheme="dark")
+    page.page.wait_for_timeout(500)
+    assert state(page)["range"] == near["range"]  # another theme is no reason to zoom out
+    page.screenshot("timeline_zoomed_dark")
+    x, y = page.page.evaluate(PLACE, [44.5, 1])
+    page.page.mouse.dblclick(x, y)
+    page.page.wait_for_timeout(800)
+    assert state(page)["range"] == whole["range"]
+    assert state(page)["boxes"] == whole["boxes"]
+    page.screenshot("timeline_dark")
+    assert not page.errors
+    assert all(address.startswith(("file:", "blob:", "data:")) for address in page.requests)
+
+
+def test_page_pans_with_shift_and_stays_within_the_trace(page: Tab) -> None:
+    drag(page, 43.5, 46)
+    low, high = state(page)["range"]
+    drag(page, 45, 44.5, key="Shift")
+    moved = state(page)["range"]
+    assert moved == pytest.approx([low + 0.5, high + 0.5], abs=0.1)
+    for _ in range(30):
+        page.page.keyboard.press("ArrowRight")
+    page.page.wait_for_timeout(800)
+    assert state(page)["range"][1] <= 59.2
+
+
+def test_keyboard_moves_and_returns(page: Tab) -> None:
+    whole = state(page)["range"]
+    page.page.evaluate("document.querySelector('.js-plotly-plot').parentElement.focus()")
+    for key in ("ArrowUp", "ArrowUp", "ArrowRight"):
+        page.page.keyboard.press(key)
+        page.page.wait_for_timeout(700)
+    low, high = state(page)["range"]
+    assert high - low == pytest.approx((whole[1] - whole[0]) / 4, rel=0.01)
+    middle = sum(whole) / 2 + (high - low) / 4
+    assert (low + high) / 2 == pytest.approx(middle, rel=0.01)
+    page.page.keyboard.press("Escape")
+    page.page.wait_for_timeout(700)
+    assert state(page)["range"] == whole
+
+
+def test_hover_says_what_a_box_is(page: Tab) -> None:
+    x, y = page.page.evaluate(PLACE, [20, 0])
+    page.page.mouse.move(x, y)
+    page.page.wait_for_timeout(400)
+    hover = "".join(state(page)["hover"])
+    assert hover.startswith("step43.1 ms, from 0 s on")
+    assert "CPU Thread 0" in hover
+
+
+def test_living_kernel_gives_what_no_page_can_hold(lab: Lab, tab: Tab) -> None:
+    """20,000 launches; the page alone draws 3,000 boxes, the kernel each launch of a part."""
+    events = """[{"ph": "X", "cat": "kernel", "name": f"k{n}", "pid": 0, "tid": 7, "ts": n * 10.0,
+                  "dur": 5.0} for n in range(20_000)]"""
+    lab.write(
+        "timeline.ipynb",
+        [
+            "import json, protonlab\n"
+            f"data = json.dumps({{'traceEvents': {events}}}).encode()\n"
+            "protonlab.timeline(protonlab.load(data))",
+        ],
+    )
+    lab.open(tab, "timeline.ipynb")
+    lab.run_all(tab)
+    tab.wait_for_figures(1)
+    assert state(tab)["boxes"] < 3000
+    assert not any(label.startswith("k") for label in state(tab)["labels"])
+    for low, high in ((100.0, 110.0), (103.0, 103.05)):  # ms
+        tab.page.evaluate(
+            """(range) => {
+                const host = document.querySelector(".protonlab-figure").protonlab;
+                return host.Plotly.relayout(host.plot, { "xaxis.range": range });
+            }""",
+            [low, high],
+        )
+        tab.page.wait_for_timeout(2500)
+    near = state(tab)
+    assert near["range"] == [103.0, 103.05]
+    assert {f"k{number}" for number in range(10_300, 10_305)} <= set(near["labels"])
+    assert any(text.startswith("k103") for text in near["texts"])
+    tab.screenshot("timeline_refined", ".js-plotly-plot")
+    tab.set_theme("dark")
+    assert state(tab)["range"] == [103.0, 103.05]
+    tab.screenshot("timeline_refined_dark", ".js-plotly-plot")
+    x, y = tab.page.evaluate(PLACE, [103.02, 0])
+    tab.page.mouse.dblclick(x, y)
+    tab.page.wait_for_timeout(1500)
+    low, high = state(tab)["range"]
+    assert high - low > 190
+    assert not tab.errors
+
+
+def test_roofline_in_a_page(tab: Tab, tmp_path: Path, project: Path) -> None:
+    profile = load(project / "protonlab/recorded/moe_sweep_3.9.0.hatchet")
+    assert isinstance(profile, Profile)
+    open_page(tab, tmp_path / "page.html", roofline(profile))
+    tab.page.wait_for_selector(".scatterlayer .point")
+    tab.page.wait_for_timeout(500)
+    plot = ".js-plotly-plot"
+    assert tab.page.locator(f"{plot} .scatterlayer .point").count() == 8
+    labels = tab.page.locator(f"{plot} .annotation-text").all_text_contents()
+    assert "bf16 988 TFLOP/s (data sheet)" in labels
+    tab.screenshot("roofline_light", plot)
+    box = tab.page.locator(f"{plot} .scatterlayer .point").first.bounding_box()
+    assert box is not None
+    tab.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tab.page.wait_for_timeout(400)
+    hover = "".join(tab.page.locator(f"{plot} .hoverlayer text").all_text_contents())
+    # One of two that lie over each other.
+    assert re.search(r"memory-bound: 4[45]\.\d % of 4\.81 TB/s memory", hover)
+    tab.page.emulate_media(color_scheme="dark")
+    tab.page.mouse.move(5, 5)
+    tab.page.wait_for_timeout(500)
+    tab.screenshot("roofline_dark", plot)
+    assert not tab.errors
