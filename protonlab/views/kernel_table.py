@@ -82,7 +82,8 @@ class KernelTable:
         for row in zip(labels, *(column.cells for column in others), strict=True):
             grid.add_row(*map(Text, row))
         page = io.StringIO()
-        Console(file=page, width=10_000, color_system=None).print(grid)
+        # In a notebook rich would display the grid by itself.
+        Console(file=page, width=10_000, color_system=None, force_jupyter=False).print(grid)
         return page.getvalue().splitlines()
 
     def html(self) -> str:

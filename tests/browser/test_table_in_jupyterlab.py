@@ -30,6 +30,7 @@ def test_table_in_jupyterlab(lab: Lab, tab: Tab, project: Path) -> None:
     def column(index: int) -> list[str]:
         return page.locator(f"{ROWS} td:nth-child({index})").all_inner_texts()
 
+    assert page.locator(".jp-OutputArea-output").count() == 1
     times = [float(text) for text in column(2)]
     assert times == sorted(times, reverse=True)
     head = page.locator(".protonlab-table th:nth-child(2)")

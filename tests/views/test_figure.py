@@ -55,7 +55,7 @@ def test_headless_run_stores_no_widget_and_one_small_output_a_figure() -> None:
     )
     resources = {"metadata": {"path": str(Path(__file__).parent)}}
     NotebookClient(notebook, resources=resources, kernel_name="python3").execute()
-    figure, shown = (cell.outputs[0].data for cell in notebook.cells)
+    (figure,), (shown,) = ([output.data for output in cell.outputs] for cell in notebook.cells)
     assert set(figure) == {PLOTLY_MIME, "text/html", "text/plain"}
     assert set(shown) == {"text/html", "text/plain"}
     assert not notebook.metadata.get("widgets", {})
