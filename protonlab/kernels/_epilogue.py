@@ -20,6 +20,14 @@ def _swiglu(
 
 
 @triton.jit
+def _rounded(values: tl.tensor) -> tl.tensor:
+    """Round to the nearest float32 that bfloat16 holds; a conversion that truncates keeps it."""
+    bits = values.to(tl.int32, bitcast=True)
+    bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & -0x10000
+    return tl.where(values == values, bits.to(tl.float32, bitcast=True), values)
+
+
+@triton.jit
 def store_tile(
     sums: tl.tensor,
     output_scale: tl.tensor,
@@ -37,11 +45,12 @@ def store_tile(
     offset: tl.tensor,
     SWIGLU: tl.constexpr,
     LIMITED: tl.constexpr,
+    TRUNCATES: tl.constexpr,
 ) -> None:
     """Scale, add the bias, activate, round and store (n, m) sums as rows of y.
 
     ``row`` is each column's place in the grouped order, ``bias_first`` where the expert's bias
-    starts.
+    starts. ``TRUNCATES`` says that conversions to bfloat16 do, as Triton's interpreter's do.
     """
     n = n_first + tl.arange(0, sums.shape[0])
     result = sums * output_scale
@@ -59,4 +68,6 @@ def store_tile(
         mask_m = mask_m & (target >= 0) & (target < rows)
     places = y_ptr + target[None, :] * columns + n[:, None]
     mask = mask_m[None, :] & (n < columns)[:, None]
+    if TRUNCATES and y_ptr.dtype.element_ty == tl.bfloat16:
+        result = _rounded(result)
     tl.store(places, result.to(y_ptr.dtype.element_ty), mask=mask)

@@ -89,7 +89,9 @@ def matmul_kernel(
         stop = tiles
         stride = tl.num_programs(0)
     else:
-        stop = tl.minimum(start + 1, tiles)
+        if start >= tiles:
+            return
+        stop = start + 1
         stride = 1
     m = tl.arange(0, BLOCK_M)
     k = tl.arange(0, BLOCK_K)
@@ -176,6 +178,7 @@ def matmul_kernel(
                 offset,
                 SWIGLU,
                 LIMITED,
+                WIDE_DOT,
             )
 
 
@@ -195,6 +198,7 @@ def sum_parts_kernel(
     BLOCK_M: tl.constexpr,
     SWIGLU: tl.constexpr,
     LIMITED: tl.constexpr,
+    TRUNCATES: tl.constexpr,
 ) -> None:
     """Sum the parts of K in order, so that two runs give the same bits, and finish y."""
     n_first = tl.program_id(0) * BLOCK_N
@@ -223,4 +227,5 @@ def sum_parts_kernel(
         offset,
         SWIGLU,
         LIMITED,
+        TRUNCATES,
     )

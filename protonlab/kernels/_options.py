@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from protonlab.errors import KernelInputError
-from protonlab.kernels._row_classes import row_classes
+from protonlab.kernels._row_classes import class_of_one, row_classes
 
 EngineName = Literal["triton", "gluon", "reference"]
 
@@ -167,7 +167,7 @@ def matmul_options(
     spread = f"{average} rows an expert on average" if experts else f"{rows} rows"
     choices.take("engine", engine, "asked for" if engine != "triton" else "plain Triton")
     if engine == "gluon":
-        return _gluon_options(choices, row_classes(average, ragged=experts is not None), spread)
+        return _gluon_options(choices, rows, n, k, average if experts else None, spread, sms)
     block_m = _block_m(average, ragged=experts is not None)
     block_m = choices.take("block_m", block_m, f"{spread}; padding costs power")
     if packed:
@@ -181,7 +181,7 @@ def matmul_options(
     choices.take("num_warps", 8 if wide else 4, "accumulators must fit in registers")
     steps = -(-k // block_k)
     tiles = -(-n // choices["block_n"]) * -(-rows // block_m)
-    parts, why_parts = _split(tiles, steps, sms) if experts is None else (1, "rows are ragged")
+    parts, why_parts = _split(tiles, steps, 2 * sms) if experts is None else (1, "rows are ragged")
     parts = choices.take("split_k", parts, why_parts)
     steps = -(-steps // parts)
     _choose_loops(choices, overlap_epilogue, steps)
@@ -192,19 +192,33 @@ def matmul_options(
     return choices.options()
 
 
-def _gluon_options(choices: _Choices, classes: tuple[int, ...], spread: str) -> MatmulOptions:
+def _gluon_options(
+    choices: _Choices, rows: int, n: int, k: int, average: int | None, spread: str, sms: int
+) -> MatmulOptions:
+    classes = (class_of_one(rows),) if average is None else row_classes(average)
     classes = choices.take("row_classes", classes, f"{spread}; padded rows cost power")
-    choices.take("block_m", classes[-1], "the last row class")
-    choices.take("block_n", 128, "a storage tile")
-    choices.take("block_k", 128, "a storage tile")
-    choices.take("num_stages", 4, "at most; a class takes what shared memory holds")
-    choices.take("num_warps", 4, "and a fifth that loads; wide classes take 8")
-    choices.take("persistent", True, "the ring stays full from tile to tile")
-    choices.take("programs_per_sm", 2, "at most; one hides the other's waits")
-    choices.take("flatten_loops", False, "loads run ahead without it")
-    choices.take("warp_specialize", False, "written out: a warp of its own loads")
-    choices.take("split_k", 1, "not in this engine")
-    choices.take("strips", 5, "at most; what shares x need not read it again")
+    for field, value, why in (
+        ("block_m", classes[-1], "the last row class"),
+        ("block_n", 128, "a storage tile"),
+        ("block_k", 128, "a storage tile"),
+        ("num_stages", 4, "at most; a class takes what shared memory holds"),
+        ("persistent", True, "the ring stays full from tile to tile"),
+        ("programs_per_sm", 2, "at most; one hides the other's waits"),
+        ("flatten_loops", False, "loads run ahead without it"),
+        ("warp_specialize", False, "written out: a warp of its own loads"),
+    ):
+        choices.take(field, value, why)
+    if average is None:
+        wide = classes[-1] > 32  # x is as large as the weight: eight warps share it
+        strips = choices.take("strips", 2 if wide else 1, "more would leave multiprocessors idle")
+        warps = choices.take("num_warps", 8 if wide else 4, "and one more that loads")
+        tiles = -(-n // (128 * strips)) * -(-rows // classes[-1])
+        parts = _split(tiles, -(-k // 128), sms if warps == 8 else 2 * sms)
+    else:
+        choices.take("strips", 5 if average <= 4 else 3, "at most; what shares x reads it once")
+        choices.take("num_warps", 4, "and one more that loads; wide classes take 8")
+        parts = 1, "rows are ragged"
+    choices.take("split_k", *parts)
     return choices.options()
 
 
@@ -243,10 +257,10 @@ def _block_m(average: int, *, ragged: bool) -> int:
     return next((rows for rows in (8, 16, 32, 64) if wanted <= rows), 128)
 
 
-def _split(tiles: int, steps: int, sms: int) -> tuple[int, str]:
-    """Parts of K that fill the GPU about twice, of at least four steps each."""
-    parts = max(1, min(2 * sms // max(tiles, 1), steps // 4, 16))
-    return parts, f"{tiles} tiles for {sms} multiprocessors"
+def _split(tiles: int, steps: int, programs: int) -> tuple[int, str]:
+    """Parts of K that give so many programs something to do, of at least four steps each."""
+    parts = max(1, min(programs // max(tiles, 1), steps // 4, 16))
+    return parts, f"{tiles} tiles for {programs} programs at once"
 
 
 class _Choices:

@@ -124,20 +124,32 @@ def launch(problem: Problem, options: MatmulOptions, *, assembly: bool | None = 
         num_warps=options.num_warps,
     )
     if parts is not None:
-        grid = (tiles_n, triton.cdiv(problem.rows, _SUM_M))
-        sum_parts_kernel[grid](
-            parts,
-            y,
-            bias,
-            problem.rows,
-            problem.n,
-            *finish,
-            SPLIT_K=options.split_k,
-            BLOCK_N=_SUM_N,
-            BLOCK_M=_SUM_M,
-            SWIGLU=swiglu,
-            LIMITED=limited,
-        )
+        sum_parts(problem, parts)
+
+
+def sum_parts(problem: Problem, parts: torch.Tensor) -> None:
+    """Fill ``problem.y`` from the sums of parts of K: float32, shape (parts, rows, N)."""
+    w, epilogue = problem.w, problem.epilogue
+    split, rows, n = parts.shape
+    limited = epilogue.limit is not None
+    grid = (triton.cdiv(n, _SUM_N), triton.cdiv(rows, _SUM_M))
+    sum_parts_kernel[grid](
+        parts,
+        problem.y,
+        epilogue.bias,
+        rows,
+        n,
+        w.output_scale if isinstance(w, PackedWeight) else 1.0,
+        epilogue.alpha,
+        epilogue.limit if limited else 0.0,
+        epilogue.offset,
+        SPLIT_K=split,
+        BLOCK_N=_SUM_N,
+        BLOCK_M=_SUM_M,
+        SWIGLU=epilogue.activation == "swiglu",
+        LIMITED=limited,
+        TRUNCATES=_INTERPRETED,
+    )
 
 
 def _multiprocessors(device: torch.device) -> int:

@@ -62,7 +62,8 @@ compiled(
     sum_parts_kernel,
     {"parts_ptr": "*fp32", "y_ptr": "*bf16", "rows": "i32", "N": "i32"}
     | dict.fromkeys(["output_scale", "alpha", "limit", "offset"], "fp32"),
-    {"SPLIT_K": 4, "BLOCK_N": 128, "BLOCK_M": 8, "SWIGLU": False, "LIMITED": False},
+    {"SPLIT_K": 4, "BLOCK_N": 128, "BLOCK_M": 8, "SWIGLU": False, "LIMITED": False,
+     "TRUNCATES": False},
 )
 compiled(
     schedule_kernel,
