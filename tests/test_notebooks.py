@@ -11,6 +11,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from protonlab import compare, recorded
 from protonlab.report import read_notebook, run_notebook
 
 GALLERY = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
@@ -27,7 +28,9 @@ def code_cells(notebook: Any) -> list[Any]:
 
 
 def test_gallery_is_numbered_from_one() -> None:
-    assert [path.name[:2] for path in GALLERY] == [f"{n:02}" for n in range(1, len(GALLERY) + 1)]
+    numbers = [path.name.partition("_")[0] for path in GALLERY]
+    assert all(re.fullmatch(r"0[1-9]", number) for number in numbers)
+    assert len({*numbers}) == len(numbers)
     assert GALLERY[0].name == "01_first_profile.ipynb"
 
 
@@ -108,3 +111,54 @@ def test_launch_hook_shows_why_excluding_saves_a_graph() -> None:
     prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     label = r"NVIDIA H200 on 2026-11-29, with Triton 3\.9\.0, torch 2\.11\.0 and driver 580\.159"
     assert re.search(label, prose)
+
+
+def test_slow_to_why_says_what_the_recorded_profiles_say() -> None:
+    (path,) = [path for path in GALLERY if path.name == "04_flame_and_bars.ipynb"]
+    notebook, _, _ = executed(path)
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    label = r"NVIDIA H200 on 2026-11-29, with Triton 3\.9\.0, torch 2\.11\.0 and driver 580\.159"
+    assert re.search(label, prose)
+    train, trace = recorded.gpt_train(), recorded.gpt_trace()
+    total = int(train.inclusive["time_ns"].iloc[0])
+
+    def share(pattern: str) -> float:
+        kernels = train.kernels
+        named = kernels["name"].str.contains(pattern) | kernels["label"].str.contains(pattern)
+        return 100 * float(kernels.loc[named, "time_ns"].sum()) / total
+
+    matmuls, attention, optimizer = map(share, ("nvjet", "cudnn", "multi_tensor_apply"))
+    loss = share("(?i:softmax)|nll_loss|unrolled_elementwise|bfloat16_copy")
+    assert f"A step takes {total / 4e6:.1f} ms of GPU time" in prose
+    assert f"are {matmuls:.0f} % of the time, attention {attention:.0f} %. More than half" in prose
+    assert 100 - matmuls - attention > 50
+    assert f"{loss:.1f} % for the loss alone: more than all of attention" in prose
+    assert loss > attention
+    assert round(loss / share("nvjet_sm90_tst_192x192")) == 4  # the matmul of the logits
+    assert f"{optimizer:.0f} % of the step" in prose
+    steps = trace.events[trace.events["name"] == "step"]["duration_ns"] / 1e6
+    assert "takes {:.0f} ms. The other two take {:.1f} and {:.1f} ms".format(*steps) in prose
+    assert f"of which the GPU works {trace.kernels['time_ns'].sum() / 3e6:.1f} ms" in prose
+
+    kernels = compare(recorded.gpt_eager(), recorded.gpt_compiled()).kernels.set_index("label")
+    new = kernels[kernels["change"] == "added"]
+    tuned = new[new["count_after"] > 200]
+    assert len(tuned) == 4
+    fill = tuned.iloc[0]
+    assert fill.name == "vectorized_elementwise_kernel<FillFunctor<int>>"
+    assert f"launched {fill['count_after']:,.0f} times" in prose
+    whole = kernels["after"].sum()
+    assert f"Tuning took {tuned['after'].sum() / 1e6:.0f} of the {whole / 1e6:.0f} ms" in prose
+    # What is left of the three: one launch for each of four layers and three steps.
+    own = 12 * (tuned["after"] / tuned["count_after"]).iloc[1:].sum()
+    compiled = (whole - tuned["after"].sum() + own) / 3e6
+    eager = kernels["before"].sum() / 2e6
+    assert f"a compiled step takes {compiled:.2f} ms of GPU time against {eager:.2f} ms" in prose
+    assert f"made the kernels {100 * (1 - compiled / eager):.0f} % faster" in prose
+    launches = (kernels["count_after"].sum() - tuned["count_after"].sum() + 3 * 12) / 3
+    eager_launches = kernels["count_before"].sum() / 2
+    assert f"with {launches:.0f} launches against {eager_launches:.0f}" in prose
+
+    figures = [o.data for cell in code_cells(notebook) for o in cell.outputs if PLOTLY in o.data]
+    assert len(figures) == 5
+    assert any("matched 12.7 % of time" in figure["text/plain"] for figure in figures)
