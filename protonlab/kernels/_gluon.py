@@ -8,10 +8,9 @@ import triton
 from protonlab.kernels._gather import gathered
 from protonlab.kernels._layout import PackedWeight
 from protonlab.kernels._options import MatmulOptions
-from protonlab.kernels._problem import Problem, byte_model
-from protonlab.kernels._routing import Routing
+from protonlab.kernels._problem import Problem
 from protonlab.kernels._row_classes import ClassShape, class_shape, split_rows
-from protonlab.kernels._schedule import FIRST, Schedule, cut
+from protonlab.kernels._triton import sum_parts
 
 _FIRST_TRITON = (3, 9)
 _HAS_GLUON = tuple(int(part) for part in triton.__version__.split(".")[:2]) >= _FIRST_TRITON
@@ -51,8 +50,8 @@ def unsupported(problem: Problem, options: MatmulOptions) -> str | None:
     wrong = [rows for rows in options.row_classes if split_rows(rows) is None]
     if wrong:
         return f"row_classes has {wrong[0]}, which is no sum of two powers of two from 8 on"
-    if options.split_k > 1:
-        return f"it does not split K, and split_k={options.split_k}"
+    if options.split_k > 1 and problem.routing is not None:
+        return f"split_k={options.split_k} goes without routing only; leave it out"
     return None
 
 
@@ -62,18 +61,27 @@ def launch(problem: Problem, options: MatmulOptions) -> None:
     assert isinstance(w, PackedWeight)
     if problem.gather is not None:
         x = gathered(x, problem.gather)
-    schedule = problem.schedule or _of_one_weight(problem, options)
+    schedule = problem.schedule
     row_tiles, steps = w.values.shape[1:3]
+    # No part may be empty.
+    parts = triton.cdiv(steps, triton.cdiv(steps, options.split_k))
+    if parts > 1:
+        y = torch.empty(parts, problem.rows, problem.n, dtype=torch.float32, device=x.device)
+    if schedule is None:
+        classes = options.row_classes[-1:]
+        most_blocks: tuple[int, ...] = (triton.cdiv(problem.rows, classes[0]),)
+    else:
+        classes, most_blocks = schedule.row_classes, schedule.most_blocks
     flat = gl.NVMMASharedLayout(0, 32, 2)
     words, scales = w.values.view(torch.int32), w.scales.view(torch.int32)
     word_boxes = TensorDescriptor.from_tensor(words.view(-1, 256), [8, 256], flat)
     scale_boxes = TensorDescriptor.from_tensor(scales.view(-1, 64), [2, 64], flat)
     counted = True
-    for index, most in enumerate(schedule.most_blocks):
+    for index, most in enumerate(most_blocks):
         if not most:
             continue
-        shape = _shape(schedule.row_classes[index], row_tiles, options)
-        tiles = most * triton.cdiv(row_tiles, shape.strips)
+        shape = _shape(classes[index], row_tiles, options)
+        tiles = most * triton.cdiv(row_tiles, shape.strips) * parts
         programs = tiles
         if options.persistent:
             programs = min(tiles, _multiprocessors(x.device) * shape.programs_per_sm)
@@ -86,15 +94,16 @@ def launch(problem: Problem, options: MatmulOptions) -> None:
             y,
             bias,
             problem.scatter,
-            schedule.blocks,
-            schedule.stats,
-            schedule.stats[FIRST + index :],
+            None if schedule is None else schedule.blocks,
+            None if schedule is None else schedule.stats,
+            index,
             problem.rows,
-            schedule.experts,
+            1 if schedule is None else schedule.experts,
             row_tiles,
             steps,
             problem.n,
             problem.k,
+            parts,
             0 if bias is None or len(bias) == 1 else bias.stride(0),
             w.output_scale,
             problem.n_bytes,
@@ -109,6 +118,8 @@ def launch(problem: Problem, options: MatmulOptions) -> None:
             launch_pdl=not counted,
         )
         counted = False
+    if parts > 1:
+        sum_parts(problem, y)
 
 
 def _shape(rows: int, row_tiles: int, options: MatmulOptions) -> ClassShape:
@@ -120,14 +131,6 @@ def _shape(rows: int, row_tiles: int, options: MatmulOptions) -> ClassShape:
         warps=options.num_warps,
         programs_per_sm=options.programs_per_sm,
     )
-
-
-def _of_one_weight(problem: Problem, options: MatmulOptions) -> Schedule:
-    """Cut the rows of a matmul without routing; on the GPU, so that CUDA graphs can hold it."""
-    each, fixed = byte_model(problem)
-    rows = problem.rows
-    size = torch.full((1,), rows, dtype=torch.int32, device=problem.x.device)
-    return cut(Routing(size), rows, options.row_classes, bytes_each=each, bytes_fixed=fixed)
 
 
 def _rows_of(x: torch.Tensor, rows: int) -> TensorDescriptor:

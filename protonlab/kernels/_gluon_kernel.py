@@ -8,18 +8,24 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
 from protonlab.kernels._ring import Work, make_ring, produce
-from protonlab.kernels._schedule import BYTES
+from protonlab.kernels._schedule import BYTES, FIRST
 from protonlab.kernels._strips import Output, consume
 
 PRODUCER_REGISTERS = gl.constexpr(40)
+FIRST_BLOCK = gl.constexpr(FIRST)
 
 
 def gluon_metadata(grid: Any, kernel: Any, args: dict[str, Any]) -> dict[str, Any]:
     """Describe a launch for one row class. The first of a matmul holds the numbers of all."""
-    m, n, k, counted = args["rows"], args["N"], args["K"], args["counted"]
-    classes = f"rows<={args['HEAD'] + args['TAIL']}, strips={args['STRIPS']}"
-    described = {"name": f"matmul_mxfp4_gluon [{m}x{n}x{k}, experts={args['experts']}, {classes}]"}
-    if not counted:
+    m, n, k = args["rows"], args["N"], args["K"]
+    words = [f"{m}x{n}x{k}"]
+    if args["blocks"] is not None:
+        words.append(f"experts={args['experts']}")
+    words += [f"rows<={args['HEAD'] + args['TAIL']}", f"strips={args['STRIPS']}"]
+    if args["parts"] > 1:
+        words.append(f"split_k={args['parts']}")
+    described = {"name": f"matmul_mxfp4_gluon [{', '.join(words)}]"}
+    if not args["counted"]:
         return described
     return {
         **described,
@@ -33,7 +39,7 @@ def gluon_metadata(grid: Any, kernel: Any, args: dict[str, Any]) -> dict[str, An
     launch_metadata=gluon_metadata,
     do_not_specialize=[
         *("index", "rows", "experts", "row_tiles", "steps", "N", "K", "bias_stride"),
-        *("n_bytes", "counted"),
+        *("n_bytes", "counted", "parts"),
     ],
 )
 def gluon_kernel(
@@ -46,13 +52,14 @@ def gluon_kernel(
     scatter: gl.tensor,
     blocks: gl.tensor,
     stats: gl.tensor,
-    class_starts: gl.tensor,
+    index: gl.tensor,
     rows: gl.tensor,
     experts: gl.tensor,
     row_tiles: gl.tensor,
     steps: gl.tensor,
     N: gl.tensor,
     K: gl.tensor,
+    parts: gl.tensor,
     bias_stride: gl.tensor,
     scale: gl.tensor,
     n_bytes: gl.tensor,
@@ -71,22 +78,31 @@ def gluon_kernel(
     """
     gl.inline_asm("griddepcontrol.launch_dependents;", "", [], [], is_pure=False)
     ring = make_ring(x_head, x_tail, words, scales, HEAD, TAIL, STRIPS, STAGES)
-    first = gl.load(class_starts).to(gl.int32)
-    count = gl.load(class_starts + 1).to(gl.int32) - first
-    tiles = count * ((row_tiles + STRIPS - 1) // STRIPS)
-    work = Work(blocks + first * 4, tiles, row_tiles, steps, STRIPS)  # type: ignore[call-arg]
+    has_blocks: gl.constexpr = blocks is not None
+    if has_blocks:
+        first = gl.load(stats + FIRST_BLOCK + index).to(gl.int32)
+        count = gl.load(stats + FIRST_BLOCK + index + 1).to(gl.int32) - first
+        own_blocks = blocks + first * 4
+    else:
+        count = (rows + HEAD + TAIL - 1) // (HEAD + TAIL)
+        own_blocks = y  # never read
+    tiles = count * ((row_tiles + STRIPS - 1) // STRIPS) * parts
+    work = Work(  # type: ignore[call-arg]
+        own_blocks, rows, tiles, row_tiles, steps, parts, STRIPS, HEAD + TAIL, has_blocks
+    )
     has_bias: gl.constexpr = bias is not None
     has_scatter: gl.constexpr = scatter is not None
     out = Output(  # type: ignore[call-arg]
         y,
         bias if has_bias else y,
-        scatter if has_scatter else blocks,
+        scatter if has_scatter else y,
         rows,
         N,
         bias_stride,
         scale,
         has_bias,
         has_scatter,
+        y.dtype.element_ty == gl.float32,
     )
     gl.warp_specialize(
         [

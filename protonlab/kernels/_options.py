@@ -42,8 +42,7 @@ class MatmulOptions:
     warp_specialize
         Whether Triton splits loads and arithmetic over warps of their own.
     split_k
-        Parts of K that programs of their own compute; summed in a fixed order afterwards. Only
-        without routing.
+        Parts of K for programs of their own, summed in a fixed order. Only without routing.
     row_classes
         Blocks of rows that the Gluon engine launches kernels of their own for, by their most rows.
     strips

@@ -15,22 +15,53 @@ RAGGED_END = gl.constexpr(0x40000000)
 
 
 @gluon.aggregate
+class Tile:
+    """What a program computes at a time: a block's rows, times STRIPS tiles, over a part of K."""
+
+    expert: gl.tensor
+    strip: gl.tensor
+    first_row: gl.tensor
+    rows: gl.tensor
+    part: gl.tensor
+    first_step: gl.tensor
+    end_step: gl.tensor
+
+
+@gluon.aggregate
 class Work:
-    """The tiles of a launch: blocks of rows, each times strips of the weight."""
+    """The tiles of a launch. Those of a block lie side by side, for L2."""
 
     blocks: gl.tensor
+    rows: gl.tensor
     tiles: gl.tensor
     row_tiles: gl.tensor
     steps: gl.tensor
+    parts: gl.tensor
     STRIPS: gl.constexpr
+    ROWS: gl.constexpr
+    HAS_BLOCKS: gl.constexpr
 
     @gluon.jit
     def tile(self, index: gl.tensor) -> gl.tensor:
-        """Expert, first strip, first row, rows. Tiles of a block lie side by side, for L2."""
+        """Look up a tile."""
+        part = index % self.parts
         groups = (self.row_tiles + self.STRIPS - 1) // self.STRIPS
-        block = self.blocks + index // groups * 4
-        strip = index % groups * self.STRIPS
-        return gl.load(block), strip, gl.load(block + 1), gl.load(block + 2)
+        block = index // self.parts // groups
+        strip = index // self.parts % groups * self.STRIPS
+        if self.HAS_BLOCKS:
+            expert = gl.load(self.blocks + block * 4)
+            first_row = gl.load(self.blocks + block * 4 + 1)
+            rows = gl.load(self.blocks + block * 4 + 2)
+        else:
+            expert = gl.to_tensor(0)
+            first_row = block * self.ROWS
+            rows = gl.minimum(self.ROWS, self.rows - first_row)
+        steps = (self.steps + self.parts - 1) // self.parts
+        first_step = part * steps
+        end_step = gl.minimum(first_step + steps, self.steps)
+        return Tile(  # type: ignore[call-arg]
+            expert, strip, first_row, rows, part, first_step, end_step
+        )
 
 
 @gluon.aggregate
@@ -104,8 +135,9 @@ def produce(
     stage_bytes: gl.constexpr = ring.STRIPS * TILE_BYTES + (ring.HEAD + ring.TAIL) * 256
     count = 0
     for index in range(gl.program_id(0), work.tiles, gl.num_programs(0)):
-        expert, strip, first_row, rows = work.tile(index)
-        for step in range(work.steps):
+        tile = work.tile(index)
+        first_row, rows = tile.first_row, tile.rows
+        for step in range(tile.first_step, tile.end_step):
             stage = count % ring.STAGES
             full = ring.full.index(stage)
             mbarrier.wait(ring.empty.index(stage), ((count // ring.STAGES) & 1) ^ 1)
@@ -119,8 +151,8 @@ def produce(
                     load_rows(x_tail, first_row, rows, ring.HEAD, column, full, target)
             for r in gl.static_range(ring.STRIPS):
                 # Past the last strip it is loaded again, and what becomes of it is not stored.
-                row_tile = gl.minimum(strip + r, work.row_tiles - 1)
-                stored = (expert * work.row_tiles + row_tile) * work.steps + step
+                row_tile = gl.minimum(tile.strip + r, work.row_tiles - 1)
+                stored = (tile.expert * work.row_tiles + row_tile) * work.steps + step
                 place = stage * ring.STRIPS + r
                 tma.async_load(words, [stored * 8, 0], full, ring.words.index(place))
                 tma.async_load(scales, [stored * 2, 0], full, ring.scales.index(place))

@@ -14,14 +14,14 @@ _MOST_PADDING = 0.04
 # scatter by the square root of their average, and the last class keeps experts that take much more
 # from reading their weights again and again.
 _RAGGED = (
-    (4, (8, 16, 32, 128)),
     (12, (8, 16, 32, 128)),
     (24, (16, 32, 64, 128)),
-    (40, (24, 32, 48, 128)),
-    (80, (48, 64, 80, 128)),
+    (40, (24, 32, 40, 64)),
+    (80, (64, 72, 80, 96)),
     (144, (96, 128, 144, 160)),
 )
 _LARGE = (64, 128, 192, 256)
+_OF_ONE = (8, 16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 256)
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,14 @@ def class_shape(
     return ClassShape(*split, strips, max(1, min(stages, fit)), warps, programs)
 
 
-def row_classes(average: int, *, ragged: bool) -> tuple[int, ...]:
-    """Choose classes for an average number of rows of an expert, or for one weight's rows."""
-    if not ragged:
-        return (next((rows for rows in (8, 16, 32, 64, 96, 128) if average <= rows), 256),)
+def row_classes(average: int) -> tuple[int, ...]:
+    """Choose classes for experts of so many rows on average."""
     return next((classes for most, classes in _RAGGED if average <= most), _LARGE)
+
+
+def class_of_one(rows: int) -> int:
+    """Choose the class for blocks of one weight's rows: the widest of those that pad least."""
+    return min(_OF_ONE, key=lambda width: (-(-rows // width) * width, -width))
 
 
 def _padding(row_tiles: int, strips: int) -> float:

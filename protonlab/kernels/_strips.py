@@ -17,7 +17,7 @@ from protonlab.kernels._operand import dequantise
 
 @gluon.aggregate
 class Output:
-    """Where sums go, and what is done to them before."""
+    """Where sums go, and what is done to them before; with SPLIT_K nothing, into parts of y."""
 
     y: gl.tensor
     bias: gl.tensor
@@ -28,6 +28,7 @@ class Output:
     scale: gl.tensor
     HAS_BIAS: gl.constexpr
     HAS_SCATTER: gl.constexpr
+    SPLIT_K: gl.constexpr
 
 
 @gluon.constexpr_function
@@ -50,29 +51,38 @@ def zeros(STRIPS: gl.constexpr, ROWS: gl.constexpr, WARPS: gl.constexpr) -> gl.t
 def store(
     out: gl.tensor,
     sums: gl.tensor,
-    expert: gl.tensor,
-    first_row: gl.tensor,
-    rows: gl.tensor,
-    n0: gl.tensor,
+    tile: gl.tensor,
+    r: gl.constexpr,
+    skipped: gl.constexpr,
     ROWS: gl.constexpr,
     WARPS: gl.constexpr,
 ) -> None:
-    """Finish a strip's sums and write them."""
+    """Finish the sums of a strip and of the rows after `skipped` rows, and write them."""
     layout: gl.constexpr = sums_layout(WARPS, ROWS)
-    n = n0 + gl.arange(0, 128, gl.SliceLayout(1, layout))
-    m = gl.arange(0, ROWS, gl.SliceLayout(0, layout))
-    values = sums * out.scale
-    if out.HAS_BIAS:
-        bias = out.bias + expert.to(gl.int64) * out.bias_stride + n
-        values += gl.load(bias, mask=n < out.N, other=0.0).to(gl.float32)[:, None]
-    inside = m < rows
-    if out.HAS_SCATTER:
-        row = gl.load(out.scatter + first_row + m, mask=inside, other=0).to(gl.int64)
-        inside = inside & (row >= 0) & (row < out.y_rows)
+    n = (tile.strip + r) * 128 + gl.arange(0, 128, gl.SliceLayout(1, layout))
+    m = skipped + gl.arange(0, ROWS, gl.SliceLayout(0, layout))
+    inside = m < tile.rows
+    row = (tile.first_row + m).to(gl.int64)
+    if out.SPLIT_K:
+        row += tile.part.to(gl.int64) * out.y_rows
+        gl.store(
+            out.y + row[None, :] * out.N + n[:, None],
+            sums,
+            mask=inside[None, :] & (n < out.N)[:, None],
+        )
     else:
-        row = (first_row + m).to(gl.int64)
-    pointers = out.y + row[None, :] * out.N + n[:, None]
-    gl.store(pointers, values.to(gl.bfloat16), mask=inside[None, :] & (n < out.N)[:, None])
+        values = sums * out.scale
+        if out.HAS_BIAS:
+            bias = out.bias + tile.expert.to(gl.int64) * out.bias_stride + n
+            values += gl.load(bias, mask=n < out.N, other=0.0).to(gl.float32)[:, None]
+        if out.HAS_SCATTER:
+            row = gl.load(out.scatter + row, mask=inside, other=0).to(gl.int64)
+            inside = inside & (row >= 0) & (row < out.y_rows)
+        gl.store(
+            out.y + row[None, :] * out.N + n[:, None],
+            values.to(gl.bfloat16),
+            mask=inside[None, :] & (n < out.N)[:, None],
+        )
 
 
 @gluon.jit
@@ -90,11 +100,11 @@ def consume(ring: gl.tensor, work: gl.tensor, out: gl.tensor, WARPS: gl.constexp
     tail_operand: gl.constexpr = gl.DotOperandLayout(0, sums_layout(WARPS, TAIL or 8), 2)
     count = 0
     for index in range(gl.program_id(0), work.tiles, gl.num_programs(0)):
-        expert, strip, first_row, rows = work.tile(index)
+        tile = work.tile(index)
         sums = zeros(STRIPS, HEAD, WARPS)
         tail_sums = zeros(STRIPS if TAIL > 0 else 0, TAIL or 8, WARPS)
         in_flight = gl.full([128, 64], 0.0, gl.bfloat16, operand)
-        for step in range(work.steps):
+        for step in range(tile.first_step, tile.end_step):
             stage = count % ring.STAGES
             mbarrier.wait(ring.full.index(stage), (count // ring.STAGES) & 1)
             for half in gl.static_range(2):
@@ -121,13 +131,11 @@ def consume(ring: gl.tensor, work: gl.tensor, out: gl.tensor, WARPS: gl.constexp
                     if half == 0 and r == 0:
                         # Nothing reads the stage before any more.
                         before = ring.empty.index((count + ring.STAGES - 1) % ring.STAGES)
-                        mbarrier.arrive(before, count=1, pred=step > 0)
+                        mbarrier.arrive(before, count=1, pred=step > tile.first_step)
             count += 1
         done = warpgroup_mma_wait(0, deps=(in_flight,) + sums + tail_sums)  # noqa: RUF005
         mbarrier.arrive(ring.empty.index((count + ring.STAGES - 1) % ring.STAGES), count=1)
         for r in gl.static_range(STRIPS):
-            n0 = (strip + r) * 128
-            store(out, done[1 + r], expert, first_row, rows, n0, HEAD, WARPS)
+            store(out, done[1 + r], tile, r, 0, HEAD, WARPS)
             if TAIL > 0:
-                below = done[1 + STRIPS + r]
-                store(out, below, expert, first_row + HEAD, rows - HEAD, n0, TAIL, WARPS)
+                store(out, done[1 + STRIPS + r], tile, r, HEAD, TAIL, WARPS)
