@@ -33,7 +33,7 @@ def pyarrow() -> Any:
         import pyarrow.parquet
     except ImportError as error:
         raise MissingDependencyError(
-            "parquet needs pyarrow, which is not there; pip install 'protonlab[parquet]'"
+            f"parquet needs pyarrow ({error}); pip install 'protonlab[parquet]'"
         ) from error
     return pyarrow
 

@@ -6,12 +6,15 @@ import gzip
 import json
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import jsonschema
 import pandas as pd
 import pytest
 from builders import SMALL, document, frame, kernel
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import protonlab
 from protonlab import MissingDependencyError, Profile, ProfileFormatError, ProtonLabError
@@ -171,6 +174,29 @@ def test_recorded_profiles_keep_every_nanosecond(path: Path, tmp_path: Path) -> 
     assert max(used) < len(written["shared"]["frames"])
 
 
+TREES_OF_TIMES = st.lists(
+    st.recursive(st.integers(0, 2**50), lambda below: st.lists(below, max_size=4), max_leaves=20),
+    max_size=4,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(TREES_OF_TIMES)
+def test_any_tree_keeps_every_nanosecond(trees: Any) -> None:
+    def made(tree: Any) -> Any:
+        if isinstance(tree, int):
+            return kernel(f"k {tree % 3}", tree)
+        return frame("s", *map(made, tree))
+
+    profile = loaded(document(*map(made, trees), frame("__protonlab_tuning", kernel("t", 5))))
+    with TemporaryDirectory() as folder:
+        profile.save(f"{folder}/p.folded")
+        profile.save(f"{folder}/p.speedscope.json")
+        folded = stacks(Path(folder, "p.folded").read_text())
+        (series,) = json.loads(Path(folder, "p.speedscope.json").read_text())["profiles"]
+    assert sum(folded.values()) == sum(series["weights"]) == series["endValue"] == total(profile)
+
+
 def test_csv_by_hand(tmp_path: Path) -> None:
     profile = loaded(document(frame('a, "b"\nc', kernel("k", 7, 2, v=[1, 2.5], note="x"))))
     text = saved(profile, tmp_path, ".csv").decode()
@@ -245,7 +271,8 @@ def test_parquet_without_pyarrow_names_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'protonlab\[parquet\]'"):
+    expected = r"parquet needs pyarrow \(.*pyarrow.*\); pip install 'protonlab\[parquet\]'"
+    with pytest.raises(MissingDependencyError, match=expected):
         loaded(SMALL).save(tmp_path / "p.parquet")
     assert [*tmp_path.iterdir()] == []
     with pytest.raises(MissingDependencyError, match=r"parquet needs pyarrow"):

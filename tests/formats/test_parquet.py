@@ -16,7 +16,9 @@ from protonlab import Profile, ProfileFormatError
 from protonlab.model import ClockReading, ProfileInfo
 from protonlab.model.merging import merged
 
-arrow = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'protonlab[parquet]'")
+arrow = pytest.importorskip(
+    "pyarrow", reason="needs pyarrow: pip install 'protonlab[parquet]'", exc_type=ImportError
+)
 parquet = pytest.importorskip("pyarrow.parquet")
 
 PROFILES = Path(__file__).parent.parent / "profiles"
