@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from protonlab.capture._graphs import GraphReplays
@@ -47,6 +48,11 @@ class HookSession:
     def between(self) -> BetweenLaunches | None:
         """Says when no launch runs in Triton's interpreter; None on a GPU."""
         return None if self._launches is None else self._launches.between
+
+    @property
+    def lock(self) -> RLock | None:
+        """Held by each launch in Triton's interpreter; None on a GPU."""
+        return None if self._launches is None else self._launches.lock
 
     def start(self) -> None:
         """Begin to look."""

@@ -133,6 +133,11 @@ class Launches:
         found: BetweenLaunches = InterpretedFunction.run.between
         return found
 
+    @property
+    def lock(self) -> threading.RLock:
+        """Held by every launch."""
+        return _RUNNING
+
     def stop(self) -> None:
         """Put Triton's own launch back when the last session ends."""
         run = InterpretedFunction.run

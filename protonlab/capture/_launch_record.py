@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from threading import get_ident
 from typing import Any, ClassVar
 
 from protonlab.capture._metric_reader import MetricReader, need_a_look
 
 NO_KEYS: frozenset[str] = frozenset()
+_PATIENCE_S = 0.02
 
 
 class Launch:
@@ -36,6 +39,18 @@ class Launch:
         self.name = ""  # of the open frame
         self.scope: int | None = None  # Proton's id of the open frame; None: there is none
         self.keys = NO_KEYS  # metrics written so far
+
+    @classmethod
+    def wait_for_others(cls) -> None:
+        """Wait, for a moment at the most, until no other thread is inside a launch.
+
+        libproton 3.9 never forgets a frame that is open when its session ends, and takes the
+        process down at the next metric of that thread.
+        """
+        deadline = time.monotonic() + _PATIENCE_S
+        others = sys._current_frames().keys() - {get_ident()}
+        while (cls.opened.keys() | cls.unrecorded) & others and time.monotonic() < deadline:
+            time.sleep(0)
 
 
 class Kernel:

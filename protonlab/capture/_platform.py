@@ -48,6 +48,15 @@ def has_gpu() -> bool:
     return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
 
 
+def gpus_in_use() -> list[int]:
+    """GPUs on which this process has a context. Starts no CUDA and makes no context."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return []
+    has_context = getattr(torch._C, "_cuda_hasPrimaryContext", lambda gpu: True)
+    return [gpu for gpu in range(torch.cuda.device_count()) if has_context(gpu)]
+
+
 def interpreter_launches() -> Launches | None:
     """Start to record the interpreter's launches; None where kernels run on a GPU.
 

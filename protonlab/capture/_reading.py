@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from protonlab.capture import _surroundings
-from protonlab.capture._recording import Part
+from protonlab.capture._part import Part
 from protonlab.capture.clocks import Clocks
 from protonlab.capture.proton_words import CheckedWords
 from protonlab.formats import read_profile, read_trace

@@ -8,14 +8,17 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import nullcontext, suppress
 from pathlib import Path
+from threading import RLock
 from typing import Any, cast
 
 from protonlab.capture import _proton
 from protonlab.capture._failures import explain, explain_disabled, explain_modes
+from protonlab.capture._launch_record import Launch
+from protonlab.capture._part import Part
 from protonlab.capture._phases import BUFFER_BYTES, BUFFER_VARIABLE
+from protonlab.capture._platform import gpus_in_use
 from protonlab.capture._privileges import why_no_sampling
 from protonlab.capture._short_cut import take_short_cut
 from protonlab.capture.proton_words import CheckedWords
@@ -26,25 +29,6 @@ _BACKENDS = {
     "cuda": ("cupti", "instrumentation"),
     "hip": ("rocprofiler", "roctracer", "instrumentation"),
 }
-
-
-@dataclass(frozen=True)
-class Part:
-    """What Proton wrote about one stretch of the session.
-
-    Parameters
-    ----------
-    data
-        A tree, JSON or msgpack, or a chrome trace; empty when nothing was recorded.
-    repeat
-        Number of the repeat that it belongs to; None outside of repeats, and where frames say it.
-    scope
-        What the names of scopes start with in which repeats ran; their number follows.
-    """
-
-    data: bytes
-    repeat: int | None = None
-    scope: str = ""
 
 
 class Recording:
@@ -61,8 +45,8 @@ class Recording:
         Context, data, backend and mode.
     hook
         The launch hook.
-    interpreted
-        Whether kernels run in Triton's interpreter: Proton then builds its tree without a GPU.
+    lock
+        Held by each launch in Triton's interpreter, where Proton builds its tree without a GPU.
     watched
         Whether it is read while it records: CUPTI then hands records over in small portions.
 
@@ -73,17 +57,25 @@ class Recording:
     """
 
     def __init__(
-        self, name: str, words: CheckedWords, hook: Any, *, interpreted: bool, watched: bool = False
+        self,
+        name: str,
+        words: CheckedWords,
+        hook: Any,
+        lock: RLock | None = None,
+        *,
+        watched: bool = False,
     ) -> None:
         self._proton = _proton.require()
         if self._proton.is_disabled():
             raise CaptureError(explain_disabled(command_line=self._proton.flags.command_line))
         self._name, self.words, self._hook = name, words, hook
-        self._interpreted, self._watched = interpreted, watched
+        self._interpreted, self._watched = lock is not None, watched
+        self._no_launch = lock or nullcontext()
         self.first_phase = 0  # what came before was read and cleared while the session recorded
         self._done: list[Part] = []  # of Proton sessions that ended between repeats
         self._part: int | None = None
         self._scope: int | None = None
+        self._pauses = 0
         self._open()
 
     def _open(self) -> None:
@@ -171,15 +163,23 @@ class Recording:
 
     def pause(self) -> None:
         """Record nothing until `resume`; `finish` says what went wrong, should this fail."""
-        with suppress(Exception):
-            self._hook.settle()
-            self._proton.profiler.deactivate(self.id)
+        self._pauses += 1
+        if self._pauses == 1:
+            self._fall_silent()
 
     def resume(self) -> None:
-        """Record again."""
-        with suppress(Exception):
-            self._proton.profiler.activate(self.id)
-            take_short_cut(self._hook)
+        """Record again, once each pause was ended."""
+        self._pauses -= 1
+        if not self._pauses:
+            with self._no_launch, suppress(Exception):
+                self._proton.profiler.activate(self.id)
+                take_short_cut(self._hook)
+
+    def _fall_silent(self) -> None:
+        with self._no_launch, suppress(Exception):
+            self._hook.settle()
+            Launch.wait_for_others()
+            self._proton.profiler.deactivate(self.id)
 
     def begin_part(self, repeat: int | None) -> None:
         """File what is launched from here on under a repeat; None: under no repeat.
@@ -190,7 +190,8 @@ class Recording:
             If Proton cannot; the session is then to be finished.
         """
         try:
-            self._begin_part(repeat)
+            with self._no_launch:
+                self._begin_part(repeat)
         except Exception as error:
             raise CaptureError(explain(error)) from error
 
@@ -207,6 +208,8 @@ class Recording:
             self._done = self.finish()
             self._part = repeat
             self._open()
+            if self._pauses:
+                self._fall_silent()
             return
         self._part = repeat
 
@@ -233,10 +236,8 @@ class Recording:
             If it could not be read. Nothing of the session is left all the same.
         """
         try:
-            self._hook.settle()
-            self._leave_scope()
-            _synchronize()
-            return [*self._done, *self._read()]
+            with self._no_launch:
+                return [*self._done, *self._read()]
         except Exception as error:
             raise CaptureError(explain(error)) from error
         finally:
@@ -251,6 +252,10 @@ class Recording:
     def _read(self) -> Iterator[Part]:
         """Read trees from memory; traces, and what is flushed as it comes, from files."""
         proton, mode = self._proton, self.words.mode
+        self._hook.settle()
+        self._leave_scope()
+        _synchronize()
+        Launch.wait_for_others()
         flushes = mode is not None and mode.name == "periodic_flushing"
         if proton.has_phases and self.words.data == "tree" and not flushes:
             proton.profiler.deactivate(self.id, flushing=True)
@@ -284,10 +289,5 @@ def _number(file: Path) -> int:
 
 def _synchronize() -> None:
     """Let launched kernels end, so that their times are there."""
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():
-        return
-    has_context = getattr(torch._C, "_cuda_hasPrimaryContext", lambda device: True)
-    for device in range(torch.cuda.device_count()):
-        if has_context(device):  # synchronising would create a context on an idle GPU
-            torch.cuda.synchronize(device)
+    for gpu in gpus_in_use():
+        sys.modules["torch"].cuda.synchronize(gpu)

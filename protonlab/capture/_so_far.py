@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from protonlab.capture import _proton
 from protonlab.capture._failures import explain
+from protonlab.capture._part import Part
 from protonlab.capture._phases import Phases
-from protonlab.capture._recording import Part, Recording
+from protonlab.capture._recording import Recording
 from protonlab.errors import CaptureError
 from protonlab.formats import read_profile
 from protonlab.model import Profile

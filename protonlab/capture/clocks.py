@@ -15,6 +15,7 @@ from typing import Any
 
 import pynvml
 
+from protonlab.capture._platform import gpus_in_use
 from protonlab.model import ClockReading
 from protonlab.model.clocks import IDLE
 
@@ -41,7 +42,7 @@ class Clocks:
     def read(self) -> None:
         """Take one reading of each GPU in use; none where NVML gives none."""
         with suppress(Exception):  # CUDA may have failed in the user's code
-            for ordinal in _ordinals():
+            for ordinal in gpus_in_use():
                 reading = read_clocks(ordinal)
                 if reading is not None:
                     self._readings.append((ordinal, reading))
@@ -91,15 +92,6 @@ def clock_problem(ordinal: int) -> str | None:
 def nvml_problem() -> str | None:
     """Why NVML cannot be used at all, as one sentence; None when it can."""
     return _start()
-
-
-def _ordinals() -> list[int]:
-    """GPUs on which this process has a context. Starts no CUDA and makes no context."""
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():
-        return []
-    has_context = getattr(torch._C, "_cuda_hasPrimaryContext", lambda ordinal: True)
-    return [ordinal for ordinal in range(torch.cuda.device_count()) if has_context(ordinal)]
 
 
 @functools.cache

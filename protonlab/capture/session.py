@@ -157,13 +157,12 @@ class Session:
         self._when = datetime.now().astimezone().isoformat(timespec="seconds")
         try:
             self._begin(watched)
+            self._clocks.read()
         except ProtonLabError as error:
             self._problem = str(error)
         except BaseException:
-            if self._seen is not None:
-                self._seen.stop()
+            self.stop()
             raise
-        self._clocks.read()
         return self
 
     def _begin(self, watched: bool) -> None:
@@ -178,9 +177,9 @@ class Session:
         self._seen = HookSession(self._hook, detects_syncs=self._detects_syncs)
         self._seen.start()
         try:
-            how = {"interpreted": self._seen.interpreted, "watched": watched}
-            self._recording = Recording(self.name, self.words, self._hook, **how)
-        except ProtonLabError:
+            lock = self._seen.lock
+            self._recording = Recording(self.name, self.words, self._hook, lock, watched=watched)
+        except BaseException:
             self._seen.stop()
             raise
 
@@ -192,10 +191,12 @@ class Session:
         if recording is None or self._seen is None:
             return
         self._clocks.read()  # while the GPU may still be at work
+        self._problem = "its end was interrupted; record again"
         try:
             parts = recording.finish()
             self._seen.stop()
             self._result = _reading.result_of(parts, self._source())
+            self._problem = None
         except ProtonLabError as error:
             self._problem = str(error)
         finally:
@@ -204,8 +205,7 @@ class Session:
     def so_far(self) -> Profile:
         """Read what is complete while the session records; in another thread, too.
 
-        What is just being launched is not in it. Memory does not grow with the session: what was
-        read is added up, and Proton lets go of it.
+        What is just being launched is not in it. Memory does not grow: what was read is added up.
 
         Raises
         ------

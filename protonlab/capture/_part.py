@@ -1,0 +1,24 @@
+"""A part of what Proton wrote about a session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Part:
+    """What Proton wrote about one stretch of the session.
+
+    Parameters
+    ----------
+    data
+        A tree, JSON or msgpack, or a chrome trace; empty when nothing was recorded.
+    repeat
+        Number of the repeat that it belongs to; None outside of repeats, and where frames say it.
+    scope
+        What the names of scopes start with in which repeats ran; their number follows.
+    """
+
+    data: bytes
+    repeat: int | None = None
+    scope: str = ""

@@ -1,0 +1,137 @@
+"""How sessions pause and end: in each other, while threads launch, and when interrupted."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+from sample_kernels import add, plain, told, triton_kernels
+
+from protonlab import CaptureError, Session
+from protonlab.capture import _reading
+from protonlab.capture._launch_record import Launch
+from protonlab.capture._recording import Recording
+from protonlab.capture.clocks import Clocks
+
+
+def test_a_pause_inside_a_pause_does_not_end_it() -> None:
+    with Session() as session:
+        with session.paused():
+            with session.paused():
+                add()
+            plain()
+        told({"n": 1})
+    assert sorted(triton_kernels(session)["name"]) == ["told_kernel"]
+
+
+@pytest.mark.parametrize("context", ["shadow", "python"])
+def test_a_pause_in_each_round_leaves_warmup_unrecorded(context: Any) -> None:
+    with Session(context=context) as session:
+        for _ in session.repeats(2, warmup=3):
+            with session.paused():
+                plain()
+            told({"n": 1})
+    kernels = triton_kernels(session)
+    assert (kernels["name"].tolist(), kernels["count"].tolist()) == (["told_kernel"], [2])
+
+
+def test_repeats_inside_a_pause_stay_unrecorded() -> None:
+    with Session(context="python") as session:
+        with session.paused():
+            for _ in session.repeats(2):
+                plain()
+        told({"n": 1})
+    assert triton_kernels(session)["name"].tolist() == ["told_kernel"]
+
+
+def test_sessions_end_while_other_threads_launch() -> None:
+    ended = threading.Event()
+
+    def launch() -> None:
+        while not ended.is_set():
+            told({"n": 1})
+
+    threads = [threading.Thread(target=launch) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(12):  # Triton 3.9 took the process down within the first few
+            with Session() as session:
+                time.sleep(0.02)
+                with session.paused():
+                    pass
+            assert session.problem is None
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_the_end_waits_for_a_launch_of_another_thread() -> None:
+    inside, done = threading.Event(), threading.Event()
+
+    def launch() -> None:
+        Launch.opened[threading.get_ident()] = Launch(None)
+        inside.set()
+        time.sleep(0.002)
+        del Launch.opened[threading.get_ident()]
+        done.set()
+
+    thread = threading.Thread(target=launch)
+    thread.start()
+    inside.wait()
+    Launch.wait_for_others()
+    assert done.is_set() or not Launch.opened
+    thread.join()
+
+
+def test_a_launch_that_never_ended_holds_nobody_up() -> None:
+    Launch.opened[0] = Launch(None)  # of a thread that is gone
+    Launch.opened[threading.get_ident()] = Launch(None)
+    try:
+        start = time.monotonic()
+        Launch.wait_for_others()
+        assert time.monotonic() - start < 0.015  # the patience is 0.02 s
+    finally:
+        Launch.opened.clear()
+
+
+def test_interrupt_while_a_session_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = [KeyboardInterrupt()]
+
+    def interrupted(self: Clocks) -> None:
+        if readings:
+            raise readings.pop()
+
+    monkeypatch.setattr(Clocks, "read", interrupted)
+    session = Session()
+    with pytest.raises(KeyboardInterrupt):
+        session.start()
+    assert repr(session) == "<Session 'proton': ended>"
+
+
+def test_interrupt_while_proton_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self: Recording, path: str) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Recording, "_start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Session().start()
+
+
+def test_interrupt_while_a_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(parts: Any, source: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_reading, "result_of", interrupted)
+    session = Session().start()
+    told({"n": 1})
+    with pytest.raises(KeyboardInterrupt):
+        session.stop()
+    with pytest.raises(
+        CaptureError,
+        match=r"^session 'proton' has no profile: its end was interrupted; record again$",
+    ):
+        session.profile  # noqa: B018
