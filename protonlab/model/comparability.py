@@ -24,14 +24,11 @@ def notes_on(
     kernels
         Their kernels, as `Comparison.kernels` holds them.
     """
-    if _hardware(before) != _hardware(after):
+    gpus = before.info.gpu, after.info.gpu
+    devices = _hardware(before), _hardware(after)
+    if all(devices) and (devices[0] != devices[1] or (all(gpus) and gpus[0] != gpus[1])):
         yield (
             f"Warning: before ran on {before.where}, after on {after.where}; the differences "
-            "are also those of the devices."
-        )
-    elif before.info.gpu and after.info.gpu and before.info.gpu != after.info.gpu:
-        yield (
-            f"Warning: before ran on {before.info.gpu}, after on {after.info.gpu}; the differences "
             "are also those of the devices."
         )
     for package in sorted({*before.info.versions} & {*after.info.versions}):
