@@ -154,13 +154,15 @@ def _figure(
         "b": layout["margin"]["b"] + _AXIS_ROOM,
         "l": _TICK_ROOM,
     }
-    layout["annotations"] += list(roof_labels(roofs, products, x_reach))
+    beside = list(roof_labels(roofs, products, x_reach))
+    layout["annotations"] += beside
     layout |= {
         "xaxis": log_axis("intensity (FLOP/byte)", x_reach),
         "yaxis": log_axis("rate (FLOP/s)", y_reach),
     }
     figure = RooflineFigure(
-        data=[*lines, *_markers(profile, kernels, table, lines, (x_reach, y_reach))], layout=layout
+        data=[*lines, *_markers(profile, kernels, table, lines, beside, (x_reach, y_reach))],
+        layout=layout,
     )
     figure._kernels = table.reset_index(drop=True)
     return figure
@@ -171,6 +173,7 @@ def _markers(
     kernels: pd.DataFrame,
     table: pd.DataFrame,
     lines: Sequence[dict[str, Any]],
+    beside: Sequence[dict[str, Any]],
     reach: tuple[tuple[float, float], tuple[float, float]],
 ) -> Iterator[dict[str, Any]]:
     """Traces of points, one for each kind of bound; the area of a point is its time."""
@@ -181,7 +184,8 @@ def _markers(
     size = (_SMALLEST + (_LARGEST - _SMALLEST) * part).tolist()
     labels = [shortened(cleaned(str(label)), _LONGEST_LABEL) for label in table["label"]]
     xs, ys = table["flop/byte"].tolist(), table["flop/s"].tolist()
-    places = label_places(labels, xs, ys, size, [(line["x"], line["y"]) for line in lines], *reach)
+    ends = [(line["x"], line["y"]) for line in lines]
+    places = label_places(labels, xs, ys, size, ends, beside, *reach)
     hovers = [
         hover_text(
             str(label), str(name), escaped(words), lines,

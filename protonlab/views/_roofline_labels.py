@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from protonlab.views import theme
-from protonlab.views.names import text_width, told_apart
+from protonlab.views.names import text_width, told_apart, unmarked
 
 _LONGEST = 34
 _HIGH = 15  # pixels of a line of text
@@ -21,6 +22,7 @@ def label_places(
     ys: Sequence[float],
     sizes: Sequence[float],
     lines: Sequence[tuple[Sequence[float], Sequence[float]]],
+    notes: Sequence[Mapping[str, Any]],
     x_reach: tuple[float, float],
     y_reach: tuple[float, float],
 ) -> list[tuple[str, str]]:
@@ -36,6 +38,8 @@ def label_places(
         Their diameters in pixels.
     lines
         Ends of lines that no text should cross, as xs and ys.
+    notes
+        Annotations that no text should cover.
     x_reach, y_reach
         Ends of the axes.
     """
@@ -51,6 +55,7 @@ def label_places(
     taken = [
         dot for ends in lines for dot in _dots(*(place(x, y) for x, y in zip(*ends, strict=True)))
     ]
+    taken += [_note(note, *place(10.0 ** note["x"], 10.0 ** note["y"])) for note in notes]
     places = []
     for at, text in enumerate(told_apart(labels, _LONGEST)):
         others = [*taken, *marks[:at], *marks[at + 1 :]]
@@ -64,6 +69,13 @@ def label_places(
         else:
             places.append(("", _SIDES[0]))
     return places
+
+
+def _note(note: Mapping[str, Any], x: float, y: float) -> _Box:
+    wide = text_width(unmarked(note["text"]))
+    left = x - wide if note["xanchor"] == "right" else x + note.get("xshift", 0)
+    top = y - _HIGH if note["yanchor"] == "bottom" else y
+    return left, top, left + wide, top + _HIGH
 
 
 def _dots(begin: tuple[float, float], end: tuple[float, float]) -> list[_Box]:

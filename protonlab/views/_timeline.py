@@ -143,7 +143,8 @@ def _figure(source: _Source, part: tuple[float, float]) -> TimelineFigure:
     beside = 0.0 if is_whole else span  # so that a person can pan a little
     around = (part[0] - beside, part[1] + beside)
     pixels = OVERVIEW if is_whole else 3 * OVERVIEW
-    boxes = boxes_of(rows, *around, source.max_boxes, pixels=pixels)
+    limit = source.max_boxes // 2 if is_whole else source.max_boxes  # detail takes the rest
+    boxes = boxes_of(rows, *around, limit, pixels=pixels)
     table = box_table(trace, rows, boxes, axis, span)
     names = {
         role: escaped(shortened(cleaned(label), _LONGEST_SCOPE))
@@ -156,7 +157,8 @@ def _figure(source: _Source, part: tuple[float, float]) -> TimelineFigure:
         traces += [
             each | {"meta": "detail", "visible": False, "showlegend": False} for each in finer
         ]
-    notes = notes_of(trace, rows, boxes, axis, source.work)
+    seen = None if is_whole else part
+    notes = notes_of(trace, rows, boxes, axis, source.work, seen)
     layout = _layout(source, part, table, names, notes)
     if detail is not None:
         layout["meta"]["protonlab"]["detail"] = span / _ZOOM / axis.step

@@ -116,12 +116,14 @@ def _depths(start: IntArray, end: IntArray) -> IntArray:
     start, end
         In order of start, longer ones first, shape (n,).
     """
+    depths = np.zeros(len(start), dtype=np.int64)
     reached = np.maximum.accumulate(end)
-    if (start[1:] >= reached[:-1]).all():  # nothing overlaps, as on most streams
-        return np.zeros(len(start), dtype=np.int64)
-    depths = []
+    first = np.concatenate([[True], start[1:] >= reached[:-1]])  # of what overlaps
+    apart = first & np.concatenate([first[1:], [True]])  # alone, as most launches of a stream are
+    together = np.flatnonzero(~apart)
     ends: list[int] = []  # row -> end of the last event in it
-    for begin, stop in zip(start.tolist(), end.tolist(), strict=True):
+    spans = zip(start[together].tolist(), end[together].tolist(), strict=True)
+    for at, (begin, stop) in zip(together.tolist(), spans, strict=True):
         depth = 0
         for row, there in enumerate(ends):
             if there > begin and there >= stop:
@@ -132,5 +134,5 @@ def _depths(start: IntArray, end: IntArray) -> IntArray:
             ends.append(stop)
         else:
             ends[depth] = stop
-        depths.append(depth)
-    return np.array(depths, dtype=np.int64)
+        depths[at] = depth
+    return depths

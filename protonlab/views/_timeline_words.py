@@ -50,8 +50,9 @@ def notes_of(
     boxes: TimelineBoxes,
     axis: TimeAxis,
     work: Sequence[Occupancy],
+    part: tuple[float, float] | None = None,
 ) -> list[str]:
-    """Sentences below the lanes, not escaped."""
+    """Write the sentences below the lanes, not escaped; `part`: what is seen, if not all."""
     notes = []
     for gpu in (each for each in work if each.lane is None and each.window):
         notes.append(
@@ -66,6 +67,10 @@ def notes_of(
     if longest:
         notes.append(f"Longest gaps: {', '.join(longest)}.")
     many = boxes.count > 1
+    if part is not None:
+        many &= (boxes.end >= part[0]) & (boxes.start <= part[1])
+        if not many.any():
+            notes.append("In this part each event has a box of its own.")
     if many.any():
         notes.append(
             f"{counted(int(boxes.count[many].sum()), 'event')} too narrow to see are drawn as "

@@ -196,11 +196,15 @@ def test_top_and_what_it_leaves_out() -> None:
 def test_labels_overlap_neither_points_nor_each_other_nor_lines() -> None:
     xs, ys, sizes = [10.0, 10.0, 10.5, 100.0], [1e12, 1.01e12, 1e12, 1e13], [20.0] * 4
     reach = ((1.0, 1000.0), (1e11, 1e15))
-    free = label_places(["a", "b", "c", "d"], xs, ys, sizes, [], *reach)
+    free = label_places(["a", "b", "c", "d"], xs, ys, sizes, [], [], *reach)
     assert free[3] == ("d", "top center")
     assert len({side for text, side in free if text}) > 1
-    crossed = label_places(["d"], [100.0], [1e13], [20.0], [((1, 1000), (1.5e13, 1.5e13))], *reach)
+    line = ((1, 1000), (1.5e13, 1.5e13))
+    crossed = label_places(["d"], [100.0], [1e13], [20.0], [line], [], *reach)
     assert crossed == [("d", "bottom center")]
+    note = {"text": "a roof", "x": 2.0, "y": 13.0, "xanchor": "left", "yanchor": "bottom"}
+    covered = label_places(["d"], [100.0], [1e13], [4.0], [], [note], *reach)
+    assert covered == [("d", "bottom center")]
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)

@@ -165,6 +165,7 @@ def test_refined_part_shows_each_event() -> None:
     labels = [box["label"] for box in boxes(part)]
     assert {"k2", "k3", "k7", "matmul"} <= set(labels)
     assert list(part.layout.xaxis.range) == pytest.approx([0.00002, 0.00008])
+    assert "In this part each event has a box of its own." in repr(part)
     again = part.refined({"range": [0, 10]})
     assert again is not None
     assert len(boxes(again)) == 2
