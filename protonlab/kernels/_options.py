@@ -14,7 +14,6 @@ EngineName = Literal["triton", "gluon", "reference"]
 
 # Measured on an H200 with Triton 3.9; docs/hopper-matmul.md has the tables.
 FLATTEN_UP_TO = 8  # K steps of a tile: flattening pays for no more
-PERSISTENT_BELOW = 16  # K steps of a tile: from here on a launch of one program a tile is as good
 HOPPER_SMS = 132
 
 
@@ -143,7 +142,7 @@ def matmul_options(
     overlap_epilogue
         Whether an epilogue overlaps with the next tile's loads: ``FLATTEN_LOOPS``, for which the
         kernel is persistent. None leaves the choice to the rule: on for tiles of at most 8 K
-        steps, off above, and from 16 steps on no persistent kernel at all.
+        steps; above, no persistent kernel at all.
     sms
         Multiprocessors of the GPU.
     **overrides
@@ -241,8 +240,7 @@ def _choose_loops(choices: _Choices, overlap: bool | None, steps: int) -> None:
     elif forced is not None:
         persistent, why = True, "to be compared with flattened loops"
     else:
-        persistent = steps < PERSISTENT_BELOW
-        why = f"{steps} K steps a tile; from {PERSISTENT_BELOW} on other programs hide its ends"
+        persistent, why = False, "other programs hide the ends of a tile this long"
     if not choices.take("persistent", persistent, why) and flatten:
         raise KernelInputError(
             "flatten_loops=True with persistent=False: a program of one tile has no next tile to "

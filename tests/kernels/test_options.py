@@ -20,7 +20,7 @@ def test_block_holds_most_experts_rows(rows_an_expert: int, block_m: int) -> Non
 
 @pytest.mark.parametrize(
     ("k", "flatten", "persistent"),
-    [(256, True, True), (1024, True, True), (1152, False, True), (2048, False, False)],
+    [(256, True, True), (1024, True, True), (1152, False, False), (2048, False, False)],
 )
 def test_flattening_is_for_tiles_of_few_steps(k: int, flatten: bool, persistent: bool) -> None:
     options = matmul_options(512, 5760, k, experts=128)
