@@ -70,8 +70,7 @@ def figure_html(figure: dict[str, Any], picture: str = "") -> str:
         HTML that stands there until `page_script` draws the figure, and where scripts are off.
     """
     data = json.dumps(figure, ensure_ascii=True, separators=(",", ":"))
-    for letter in "<>&":  # neither </script> nor <!-- can stand in a string then
-        data = data.replace(letter, f"\\u{ord(letter):04x}")
+    data = data.replace("<", "\\u003c")  # neither </script> nor <!-- can stand in a string then
     return (
         f'<div class="protonlab-figure"><script type="application/json">{data}</script>'
         f"{picture}</div>"
