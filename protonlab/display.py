@@ -13,7 +13,7 @@ from protonlab.front_end import front_end
 from protonlab.model import Profile, Trace, format_quantity
 from protonlab.model.statistics import interval
 from protonlab.model.units import counted, round_digits
-from protonlab.views import bars, flame, table
+from protonlab.views import bars, flame, table, timeline
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,16 +72,26 @@ def show(
 
 
 def show_trace(trace: Trace) -> None:
-    """Display a trace: a line of summary, and its kernels, or its scopes where it has no kernel."""
+    """Display a trace: a summary, the timeline, and its kernels, or scopes where it has none."""
     name = trace.info.name or "trace"
     gpu = f" · {trace.info.gpu}" if trace.info.gpu else ""
-    lines = Summary((f"{name}: {trace.summary}{gpu}", *trace.info.notes))
+    lines = Summary((f"{name}: {trace.summary}{gpu}", *_idle(trace), *trace.info.notes))
     rows = trace.scopes if trace.kernels.empty else trace.kernels
     parts: list[object] = [lines]
+    if len(rows) and front_end().draws:
+        parts.append(timeline(trace))
     if len(rows):
         parts.append(Rows(rows.drop(columns="name").set_index("label")))
     for part in parts:
         display(part)  # type: ignore[no-untyped-call]
+
+
+def _idle(trace: Trace) -> list[str]:
+    gpus = trace.idle[(trace.idle["kind"] == "gpu") & trace.idle["idle"].notna()]
+    return [
+        f"{name} idle {format_quantity(100 * idle, '%')} between its first and its last launch"
+        for name, idle in zip(gpus["name"], gpus["idle"], strict=True)
+    ]
 
 
 @dataclass(frozen=True, eq=False)

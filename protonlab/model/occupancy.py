@@ -96,9 +96,14 @@ def idle_table(trace: Any) -> pd.DataFrame:
     """`Trace.idle` for a `Trace`."""
     unit = trace.unit
     rows = [
-        (each.name, each.launches, each.busy, each.window, each.idle) for each in occupancies(trace)
+        (
+            each.name,
+            "gpu" if each.lane is None else "stream",
+            *(each.launches, each.busy, each.window, each.idle),
+        )
+        for each in occupancies(trace)
     ]
-    names = ("name", "launches", f"busy_{unit}", f"window_{unit}", "idle")
+    names = ("name", "kind", "launches", f"busy_{unit}", f"window_{unit}", "idle")
     return pd.DataFrame(rows, columns=list(names)).astype({"idle": np.float64})
 
 

@@ -183,9 +183,10 @@ class Trace:
     def idle(self) -> pd.DataFrame:
         """How long each GPU and each of its streams was at work, GPUs first.
 
-        Columns: ``name``, ``launches``, ``busy_ns`` (what overlaps counts once), ``window_ns``
-        (from the GPU's first start to its last end), ``idle`` (share of the window, 0 to 1).
-        Empty for a trace of the instrumentation backend, which looks inside of a kernel.
+        Columns: ``name``, ``kind`` (gpu, stream), ``launches``, ``busy_ns`` (what overlaps counts
+        once), ``window_ns`` (from the GPU's first start to its last end), ``idle`` (share of the
+        window, 0 to 1). Empty for a trace of the instrumentation backend, which looks inside of a
+        kernel.
         """
         return idle_table(self)
 

@@ -46,13 +46,14 @@ def test_idle_share_of_gpu_and_streams_by_hand() -> None:
             {"ph": "X", "cat": "scope", "name": "step", "pid": 0, "tid": 0, "ts": 0, "dur": 500},
         ]
     )
-    assert trace.idle.to_dict("records") == [
-        {"name": "GPU", "launches": 4, "busy_ns": 30_000, "window_ns": 100_000, "idle": 0.7},
-        {"name": "GPU Stream 7", "launches": 2, "busy_ns": 15_000, "window_ns": 100_000,
-         "idle": 0.85},
-        {"name": "GPU Stream 9", "launches": 2, "busy_ns": 20_000, "window_ns": 100_000,
-         "idle": 0.8},
+    assert trace.idle.columns.tolist() == [
+        "name", "kind", "launches", "busy_ns", "window_ns", "idle",
     ]  # fmt: skip
+    assert trace.idle.to_numpy().tolist() == [
+        ["GPU", "gpu", 4, 30_000, 100_000, 0.7],
+        ["GPU Stream 7", "stream", 2, 15_000, 100_000, 0.85],
+        ["GPU Stream 9", "stream", 2, 20_000, 100_000, 0.8],
+    ]
     assert trace.gaps.to_dict("records") == [
         {"name": "GPU", "start_ns": 25_000, "duration_ns": 35_000, "before": "b", "after": "c"},
         {"name": "GPU", "start_ns": 65_000, "duration_ns": 35_000, "before": "c", "after": "d"},
