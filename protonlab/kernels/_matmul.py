@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -147,7 +148,7 @@ def matmul(
         ENGINES[chosen.engine].launch(problem, chosen)
         return y
     key = (chosen, problem.n, problem.k, x.dtype, x.device, epilogue is None, routing is None)
-    with torch.cuda.device(x.device), announced(key, f"the {chosen.engine} matmul"):
+    with _on(x), announced(key, f"the {chosen.engine} matmul"):
         ENGINES[chosen.engine].launch(problem, chosen)
     return y
 
@@ -239,15 +240,21 @@ def _schedule(problem: Problem, routing: Routing, options: MatmulOptions, debug:
     scatter = routing.scatter
     host = routing.host_sizes
     known = host is not None and (scatter is None or scatter.device.type == "cpu")
-    return cut(
-        problem.routing,
-        problem.rows,
-        options.row_classes if options.engine == "gluon" else (options.block_m,),
-        bytes_each=each,
-        bytes_fixed=fixed,
-        host_sizes=host,
-        checked=known or debug,
-    )
+    with _on(problem.x):
+        return cut(
+            problem.routing,
+            problem.rows,
+            options.row_classes if options.engine == "gluon" else (options.block_m,),
+            bytes_each=each,
+            bytes_fixed=fixed,
+            host_sizes=host,
+            checked=known or debug,
+        )
+
+
+def _on(x: torch.Tensor) -> AbstractContextManager[Any]:
+    """Launch on the GPU that x is on, whichever is the current one."""
+    return torch.cuda.device(x.device) if x.is_cuda else nullcontext()
 
 
 def _check_prepared(
