@@ -86,7 +86,7 @@ def demo(output: Path) -> None:
 @click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
 def convert(source: Path, target: Path) -> None:
-    r"""Write a profile or trace again, as the name of TARGET says.
+    """Write a profile or trace again, as the name of TARGET says.
 
     \b
     .hatchet           Proton's own JSON, also for proton-viewer
@@ -97,7 +97,7 @@ def convert(source: Path, target: Path) -> None:
     .chrome_trace      for Perfetto; from a trace
 
     A name that ends in .gz as well gets it gzipped.
-    """
+    """  # noqa: D301  # click keeps the lines behind a real backspace
     from protonlab.formats import load
     from protonlab.model import Trace
 

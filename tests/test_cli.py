@@ -107,6 +107,12 @@ def test_convert_writes_what_the_name_says(tmp_path: Path) -> None:
     assert again.frames.equals(profile.frames)
 
 
+def test_convert_lists_the_formats_line_by_line(tmp_path: Path) -> None:
+    lines = [line.split()[0] for line in run(tmp_path, "convert", "-h").stdout.splitlines() if line]
+    expected = [".hatchet", ".parquet", ".speedscope.json", ".folded", ".csv", ".chrome_trace"]
+    assert [line for line in lines if line.startswith(".")] == expected
+
+
 def test_convert_writes_traces_too(tmp_path: Path) -> None:
     source = str(PROFILES / "gpt_trace_3.9.0.chrome_trace.gz")
     assert run(tmp_path, "convert", source, "t.json").returncode == 0
