@@ -191,9 +191,9 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
             place = None
             if metadata.extras:
                 place = metadata.extras[0][0]
-                _unrecorded.add(thread)
-                _enter_state(kernel.state)
                 try:
+                    _unrecorded.add(thread)
+                    _enter_state(kernel.state)
                     if self._detector is None:
                         data = metadata.get()
                     else:

@@ -94,6 +94,8 @@ def sort_metrics(
                 host[key] = checked(key, plain, types)
         except Unrecordable as error:
             problems[str(key)] = str(error)
+        except Exception as error:  # of the value's own, or a number beyond any float
+            problems[str(key)] = f"to read it raised {type(error).__name__}: {error}"
     return LaunchMetrics(host, device, problems)
 
 
@@ -121,8 +123,10 @@ def _plain_tensor(value: Any) -> Any:
         raise Unrecordable("it is empty")
     if value.is_complex():
         raise Unrecordable("complex numbers cannot be recorded")
-    if value.device.type != "cpu":
+    if value.device.type == "cuda":
         return value
+    if value.device.type != "cpu":
+        raise Unrecordable(f"it is on the device {value.device}; give a tensor on CPU or GPU")
     return value.item() if value.ndim == 0 else _plain(value.tolist())
 
 

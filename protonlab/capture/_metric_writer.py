@@ -37,11 +37,13 @@ class MetricWriter:
         self._record = record
         self._notes = notes
         self._types: dict[str, type] = {}
+        self._vectors: set[str] = set()
         self._late: LateMetrics | None = None  # needed before Triton 3.7 only, and imports torch
 
     def renew(self) -> None:
         """Let metrics have new types."""
         self._types.clear()
+        self._vectors.clear()
 
     def settle(self) -> None:
         """Write the metrics that waited for the GPU."""
@@ -93,16 +95,21 @@ class MetricWriter:
         for key in launch.keys:  # written by another session's hook
             found.host.pop(key, None)
             found.device.pop(key, None)
-        if not found.host and not found.device:
-            return
-        try:
-            self._add(launch, found, kernel, stream, place)
-        except Exception as error:
-            keys = ", ".join([*found.host, *found.device])
-            message = f"Proton refused metrics of {kernel.name} ({keys}): {error}"
-            self._notes.tell(kernel.name, keys, message, place)
-            return
-        launch.keys |= {*found.host, *found.device}
+        # Proton refuses a vector of another length than before, and what it was to add after it.
+        self._vectors |= {key for key, value in found.host.items() if type(value) is list}
+        apart = [key for key in found.host if key in self._vectors]
+        vectors = [LaunchMetrics({key: found.host.pop(key)}, {}, {}) for key in apart]
+        for part in (found, *vectors):
+            keys = [*part.host, *part.device]
+            try:
+                if keys:
+                    self._add(launch, part, kernel, stream, place)
+                    launch.keys |= {*keys}
+            except Exception as error:
+                named = ", ".join(keys)
+                message = f"Proton refused metrics of {kernel.name} ({named}): {error}"
+                self._notes.tell(kernel.name, named, message, place)
+                part.host.clear()  # and no reader for them
         # Only where no key that is absent now could bring another metric later.
         others = len(data) - len(RESERVED_KEYS) - len(found.host)
         if self._record == found.host.keys() or (self._record is None and not others):
