@@ -29,7 +29,8 @@ _RULES = tuple(
         ),
     )
 )
-_PYTHON_NAME = re.compile(r"[A-Za-z_]\w*(\s.*)?", re.DOTALL)  # launch metadata may add a rest
+# Launch metadata may add a rest; "void" begins a name that was demangled, as "_Z" does before.
+_PYTHON_NAME = re.compile(r"(?!void |_Z)[A-Za-z_]\w*(\s.*)?", re.DOTALL)
 
 
 def library_of(name: str, hook: Any = None) -> str:
@@ -61,6 +62,6 @@ def library_of(name: str, hook: Any = None) -> str:
     for library, pattern in _RULES:
         if pattern.search(name):
             return library
-    if hook != "unseen" and not name.startswith("_Z") and _PYTHON_NAME.fullmatch(name):
+    if hook != "unseen" and _PYTHON_NAME.fullmatch(name):
         return "triton"
     return "user"

@@ -57,10 +57,10 @@ def refined(
         tree.depth[rows] - tree.depth[top],
         value,
         np.ones(len(rows), dtype=np.bool_),
-        limit=max(2, limit - len(path)),
+        limit=max(2, limit - len(path) + (focus < 0)),
         widest_first=widest_first,
     )
-    drawn = slice(1 if focus < 0 else 0, None)  # the folded box itself makes way for its nodes
+    drawn = slice(1 if focus < 0 else 0, None)  # there the root is `top`, which is on the path
     outer = [int(np.flatnonzero(boxes.ids == node)[0]) for node in path]
     shown = inside | _marked(tree, path)
     return replace(tree, shown=shown), Boxes(

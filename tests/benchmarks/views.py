@@ -261,10 +261,12 @@ def main() -> None:
         "drawing": {},
         "page_bytes": {},
     }
+    recorded = protonlab.load(RECORDED)
+    assert isinstance(recorded, Profile)
     profiles = {
         "1,010,000 frames": fresh(tree(MILLION, 1.0), "million"),
         "training step": fresh(tree(TRAINING, 1.5), "training"),
-        "recorded GPT": protonlab.load(RECORDED),
+        "recorded GPT": recorded,
     }
     for form, median in result["building_ms"].items():
         print(f"build, 1.01 million frames, {form}: {median:.0f} ms")
