@@ -45,8 +45,8 @@ def unsupported(problem: Problem, options: MatmulOptions) -> str | None:
 
 
 def has_assembly(device: torch.device) -> bool:
-    """Whether the fast path's instructions exist: from Hopper on, and not on the interpreter."""
-    return not _INTERPRETED and torch.cuda.get_device_capability(device) >= _HOPPER
+    """Whether to use the assembly, which counts on the order of Hopper's registers."""
+    return not _INTERPRETED and torch.cuda.get_device_capability(device) == _HOPPER
 
 
 def launch(problem: Problem, options: MatmulOptions, *, assembly: bool | None = None) -> None:
