@@ -163,6 +163,7 @@ def _clean(html: str) -> Markup:
             allowed_classes={
                 "table": {"protonlab-table"},
                 "td": {"share", "words"},
+                "th": {"words"},
                 "i": {"more", "less"},
                 "p": {"protonlab-note"},
             },

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from protonlab.errors import ProtonLabError
-from protonlab.model import Metric, Profile
+from protonlab.model import Comparison, Metric, Profile
 from protonlab.model.units import counted
-from protonlab.views import theme
-from protonlab.views.bar_layout import BarsFigure, bar_layout, value_traces
-from protonlab.views.boxes import box_traces, needs_legend
+from protonlab.views.bar_layout import (
+    BarsFigure,
+    bar_layout,
+    bar_traces,
+    legend_rows,
+    outer_ends,
+    value_trace,
+    whisker_traces,
+)
+from protonlab.views.boxes import needs_legend
+from protonlab.views.compared_bars import compared_bars
 from protonlab.views.hover import caption
 from protonlab.views.layout import empty_layout, title_of
-from protonlab.views.names import cleaned, escaped, shortened, text_width, told_apart, unmarked
+from protonlab.views.names import cleaned, escaped, shortened, told_apart
 from protonlab.views.ranking import Ranking, ranking
 from protonlab.views.reference_lines import Lines, ReferenceLine, reference_lines
 from protonlab.views.stack import check_stack, has_negative, parts_of
 
 _LONGEST_TICK, _LONGEST_LABEL = 44, 200
-_LEGEND_ENTRY = 45  # pixels that plotly puts around a text in the legend
 
 
 def bars(
-    profile: Profile,
+    profile: Profile | Comparison,
     *,
-    metric: str = "time",
+    metric: str | None = None,
     by: str = "kernel",
     stacked: bool = False,
     lines: Lines | None = None,
@@ -43,9 +49,11 @@ def bars(
     Parameters
     ----------
     profile
-        The profile.
+        The profile. Of a comparison, each kernel has a bar before and one after, greatest
+        difference first, coloured by what changed: red costs more, blue less.
     metric
-        Any metric of the grammar: ``"time"``, ``"gbyte/s"``, ``"avg_time/us"``, ``"n_tokens/s"``.
+        Any metric of the grammar: ``"time"`` (as by default), ``"gbyte/s"``, ``"avg_time/us"``,
+        ``"n_tokens/s"``. A comparison has its own; ``"difference"`` draws after less before.
     by
         ``"kernel"``; ``"scope"``, the innermost around each kernel; ``"device"``; or a regular
         expression, searched in each kernel's label, then in its full name: its first group in
@@ -56,7 +64,7 @@ def bars(
     lines
         Reference lines: label -> value in the metric's unit, such as
         ``{"copy, measured": 4210}`` for ``"gbyte/s"``; ``"peak"`` for the data sheet's peak of the
-        metric on the profile's devices; or a list of both.
+        metric on the profile's devices; what `measure_roofs` measured; or a list of these.
     top
         Most bars to draw.
     everything
@@ -79,10 +87,22 @@ def bars(
     --------
     >>> protonlab.bars(profile, metric="gbyte/s", lines="peak")  # doctest: +SKIP
     >>> protonlab.bars(profile, by="(gemm|norm|attention)", stacked=True)  # doctest: +SKIP
+    >>> protonlab.bars(protonlab.compare(run1, run2))  # doctest: +SKIP
     """
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise ProtonLabError(f"top={top!r}; give a whole number, at least 1")
-    wanted = profile.metric(metric)
+    if isinstance(profile, Comparison):
+        if by != "kernel" or stacked or lines is not None or everything:
+            raise ProtonLabError(
+                "by, stacked, lines and everything are for a profile; bars of a comparison are "
+                "all its kernels"
+            )
+        return compared_bars(profile, metric, top)
+    if not isinstance(profile, Profile):
+        raise ProtonLabError(
+            f"bars() takes a profile or a comparison, not a {type(profile).__name__}"
+        )
+    wanted = profile.metric("time" if metric is None else metric)
     if stacked:
         check_stack(profile, wanted, by)
     drawn_lines, line_notes = reference_lines(profile, wanted, lines)
@@ -151,12 +171,13 @@ def _figure(
     bar["label"] = [shortened(labels[row], _LONGEST_LABEL) for row in bar["row"]]
     bar["aside"] = [texts[row] for row in bar["row"]]
     bar["text"] = ""
-    traces = box_traces(bar, names)
+    traces = bar_traces(bar, names)
     ticks = [escaped(label) for label in told_apart(labels, _LONGEST_TICK)]
-    legend = _legend_rows(traces, ticks, texts) if stacked or needs_legend(bar) else 0
+    legend = legend_rows(traces, ticks, texts) if stacked or needs_legend(bar) else 0
     values = rows[["value", "low", "high"]].to_numpy(dtype=np.float64)
     layout = bar_layout(title, ticks, values, texts, lines, metric, legend, notes)
-    return BarsFigure(data=[*traces, *value_traces(values, texts)], layout=layout)
+    traces += [*whisker_traces(values), value_trace(outer_ends(values), texts)]
+    return BarsFigure(data=traces, layout=layout)
 
 
 def _value_text(metric: Metric, value: float, low: float, high: float) -> str:
@@ -166,15 +187,3 @@ def _value_text(metric: Metric, value: float, low: float, high: float) -> str:
         return text
     half = 50 * (high - low) / value
     return f"{text} ± {half:.1f} %" if half < 99.95 else f"{text} ± {half:.0f} %"
-
-
-def _legend_rows(traces: list[dict[str, Any]], ticks: list[str], texts: list[str]) -> int:
-    """Rows of the legend in plotly, which gives it the width of the bars, in even columns."""
-    names = [unmarked(trace["name"]) for trace in traces if trace["showlegend"]]
-    widths = [text_width(name) + _LEGEND_ENTRY for name in names]
-    outside = (max(text_width(unmarked(each)) for each in column) for column in (ticks, texts))
-    room = theme.NOMINAL_WIDTH - sum(outside) - 2 * _LEGEND_ENTRY
-    if sum(widths) <= room:
-        return 1
-    columns = max(1, int(room / max(widths)))
-    return math.ceil(len(names) / columns)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from protonlab.model import Metric
 from protonlab.model.frames import FloatArray
 from protonlab.views import theme
+from protonlab.views.boxes import box_traces
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.layout import layout_of
-from protonlab.views.names import escaped, text_width
+from protonlab.views.names import escaped, text_width, unmarked
 from protonlab.views.reference_lines import ReferenceLine, notes_of, shapes_of
 
 _GAP = 0.2  # of a row, between bars
+_LEGEND_ENTRY = 45  # pixels that plotly puts around a text in the legend
 _VALUE_PADDING = 14  # pixels around a value
 _AIR = "\u00a0"  # between a bar and its value, which plotly would let touch
-_ROOM_LEFT = 0.15  # of the reach, for values of negative bars
+_STANDOFF = 6  # pixels between a name and its bar
+_LETTER = 7  # pixels of a note's letter
 
 
 class BarsFigure(ProfileFigure):
@@ -34,6 +40,7 @@ def bar_layout(
     metric: Metric,
     legend: int,
     notes: Sequence[str],
+    tall: float = 1,
 ) -> dict[str, Any]:
     """Layout for bars of which each has a row.
 
@@ -44,22 +51,28 @@ def bar_layout(
     ticks
         Escaped name of each bar, from top to bottom.
     values
-        Value, low and high of each bar, shape (n, 3); low and high may be NaN.
+        All values that the axis must hold, one row a bar, its own first; NaN where there is none.
     texts
         Value of each bar as text.
     lines, metric
         Reference lines, and the metric that they are values of.
+    tall
+        Height of a bar's row, in rows of the page.
     """
-    reach = reach_of(values, lines)
-    layout = layout_of("bars", title, len(ticks), legend=legend, notes=notes) | {
-        "bargap": _GAP,
+    names = max(text_width(unmarked(tick)) for tick in ticks) + _STANDOFF
+    room = theme.NOMINAL_WIDTH - names - theme.MARGIN["l"] - theme.MARGIN["r"]
+    after, ahead = _value_room(values[:, 0], texts)
+    reach = reach_of(values, lines, ahead / max(room - after - ahead, 1.0))
+    wrapped = [line for note in notes for line in textwrap.wrap(note, int(room / _LETTER))]
+    rows = math.ceil(len(ticks) * tall)
+    layout = layout_of("bars", title, rows, legend=legend, notes=wrapped) | {
         "xaxis": {"visible": False, "range": list(reach), "fixedrange": True},
         "yaxis": {
             "range": [len(ticks) - 0.5, -0.5],
             "tickvals": list(range(len(ticks))),
             "ticktext": list(ticks),
             "ticks": "",
-            "ticklabelstandoff": 6,
+            "ticklabelstandoff": _STANDOFF,
             "automargin": True,
             "showgrid": False,
             "zeroline": False,
@@ -71,66 +84,115 @@ def bar_layout(
     above = theme.ROW_HEIGHT * len(lines)
     layout["margin"]["t"] += above
     layout["height"] += above
-    layout["margin"]["r"] = max(map(text_width, texts), default=0) + _VALUE_PADDING
+    layout["margin"]["r"] = after
     return layout
 
 
-def reach_of(values: FloatArray, lines: Sequence[ReferenceLine]) -> tuple[float, float]:
-    """Range of the axis: zero, every bar with its whisker, and every line."""
+def _value_room(values: FloatArray, texts: Sequence[str]) -> tuple[float, float]:
+    """Pixels that values need behind the longest bar, and ahead of the most negative one."""
+    after, ahead = float(theme.MARGIN["r"]), 0.0
+    for value, text in zip(values.tolist(), texts, strict=True):
+        width = text_width(text) + _VALUE_PADDING
+        after, ahead = (after, max(ahead, width)) if value < 0 else (max(after, width), ahead)
+    return after, ahead
+
+
+def reach_of(
+    values: FloatArray, lines: Sequence[ReferenceLine], ahead: float
+) -> tuple[float, float]:
+    """Range of the axis: zero, every bar with its whisker, every line, and `ahead` of it more."""
     ends = [*values[~np.isnan(values)].tolist(), *(line.value for line in lines)]
     low, high = min(0.0, *ends), max(0.0, *ends)
     if lines:
         high += 0.01 * (high - low)  # at the very end plotly would draw half of a line
-    if low < 0:
-        low -= _ROOM_LEFT * (high - low)
+    low -= ahead * (high - low)
     return low, high if high > low else low + 1.0
 
 
-def value_traces(values: FloatArray, texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Traces of whiskers, where there are some, and of the values behind bars and whiskers."""
-    rows = list(range(len(values)))
+def bar_traces(
+    table: pd.DataFrame, names: Mapping[str, str], thick: float = 1 - _GAP
+) -> list[dict[str, Any]]:
+    """Make the traces of `box_traces`, with bars of one thickness, in rows.
+
+    Left to plotly, a trace with bars in every third row would have bars three rows thick.
+    """
+    return [trace | {"width": thick} for trace in box_traces(table, names)]
+
+
+def whisker_traces(values: FloatArray, shift: float = 0.0) -> list[dict[str, Any]]:
+    """Trace of the whiskers, or none where no bar has one.
+
+    Parameters
+    ----------
+    values
+        Value, low and high of each bar, shape (n, 3); low and high may be NaN.
+    shift
+        How far below the middle of its row a whisker lies, in rows.
+    """
     middle, low, high = values.T
-    outer = np.where(middle < 0, np.fmin(middle, low), np.fmax(middle, high))
-    bare = {
+    if np.isnan(low).all():
+        return []
+    error = {
+        "type": "data",
+        "symmetric": False,
+        "array": np.nan_to_num(np.clip(high - middle, 0, None)).tolist(),
+        "arrayminus": np.nan_to_num(np.clip(middle - low, 0, None)).tolist(),
+        "color": theme.WHISKER.light,
+        **{"thickness": 1.2, "width": 4},
+    }
+    return [
+        _points(len(values), shift)
+        | {
+            "meta": "whiskers",
+            "mode": "markers",
+            "x": np.where(np.isnan(low), np.nan, middle).tolist(),
+            "marker": {"size": 2, "color": theme.WHISKER.light},
+            "error_x": error,
+        }
+    ]
+
+
+def value_trace(ends: FloatArray, texts: Sequence[str]) -> dict[str, Any]:
+    """Trace of the values, each as text behind what ends there; shape (n,)."""
+    places = ends.tolist()
+    return _points(len(ends)) | {
+        "meta": "values",
+        "mode": "text",
+        "x": places,
+        "text": [
+            f"{escaped(text)}{_AIR}" if end < 0 else f"{_AIR}{escaped(text)}"
+            for text, end in zip(texts, places, strict=True)
+        ],
+        "textposition": ["middle left" if end < 0 else "middle right" for end in places],
+        "textfont": {"size": theme.FONT_SIZE, "color": theme.TEXT.light},
+    }
+
+
+def outer_ends(values: FloatArray) -> FloatArray:
+    """End of each bar and its whisker, away from zero; shape (n,)."""
+    middle, low, high = values.T
+    ends: FloatArray = np.where(middle < 0, np.fmin(middle, low), np.fmax(middle, high))
+    return ends
+
+
+def legend_rows(
+    traces: Sequence[Mapping[str, Any]], ticks: Sequence[str], texts: Sequence[str]
+) -> int:
+    """Rows of the legend in plotly, which gives it the width of the bars, in even columns."""
+    names = [unmarked(trace["name"]) for trace in traces if trace["showlegend"]]
+    widths = [text_width(name) + _LEGEND_ENTRY for name in names]
+    outside = (max(text_width(unmarked(each)) for each in column) for column in (ticks, texts))
+    room = theme.NOMINAL_WIDTH - sum(outside) - 2 * _LEGEND_ENTRY
+    if sum(widths) <= room:
+        return 1
+    return math.ceil(len(names) / max(1, int(room / max(widths))))
+
+
+def _points(count: int, shift: float = 0.0) -> dict[str, Any]:
+    return {
         "type": "scatter",
-        "y": rows,
+        "y": [row + shift for row in range(count)],
         "showlegend": False,
         "hoverinfo": "skip",
         "cliponaxis": False,
     }
-    traces = []
-    if not np.isnan(low).all():
-        traces.append(
-            bare
-            | {
-                "meta": "whiskers",
-                "mode": "markers",
-                "x": middle.tolist(),
-                "marker": {"size": 2, "color": theme.WHISKER.light},
-                "error_x": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": np.nan_to_num(np.clip(high - middle, 0, None)).tolist(),
-                    "arrayminus": np.nan_to_num(np.clip(middle - low, 0, None)).tolist(),
-                    "color": theme.WHISKER.light,
-                    **{"thickness": 1.2, "width": 4},
-                },
-            }
-        )
-    traces.append(
-        bare
-        | {
-            "meta": "values",
-            "mode": "text",
-            "x": outer.tolist(),
-            "text": [
-                f"{escaped(text)}{_AIR}" if value < 0 else f"{_AIR}{escaped(text)}"
-                for text, value in zip(texts, middle.tolist(), strict=True)
-            ],
-            "textposition": [
-                "middle left" if value < 0 else "middle right" for value in middle.tolist()
-            ],
-            "textfont": {"size": theme.FONT_SIZE, "color": theme.TEXT.light},
-        }
-    )
-    return traces

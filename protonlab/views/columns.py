@@ -70,8 +70,10 @@ def scale_of(metric: Metric, values: FloatArray) -> tuple[float, str]:
     stem, _, unit = metric.name.rpartition("/")
     if metric.form == "util":
         return 100.0, "util (%)"
-    if metric.unit == "s" and not stem:  # as recorded: time, in ns
-        return 1.0, f"{metric.name} ({_SECONDS.get(metric.scale, 's')})"
+    if metric.unit == "s" and not stem:  # its unit is ours to choose
+        longest = float(np.nanmax(np.abs(values), initial=0.0)) * metric.scale
+        size = next((size for size in _SECONDS if longest >= 10 * size), min(_SECONDS))
+        return metric.scale / size, f"{metric.name} ({_SECONDS[size]})"
     if metric.unit == "s" or metric.unit == "%":
         return 1.0, f"{stem} ({unit.replace('us', 'µs')})"
     if metric.name == "count" or metric.unit in ("B/s", "FLOP/s"):

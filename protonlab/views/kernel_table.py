@@ -23,6 +23,7 @@ from protonlab.views.names import escaped, told_apart
 
 _TEXT_WIDTH = 110
 _SHORTEST = 24
+_WORDS = ' class="words"'
 _GAP = 3  # letters from one column of the text to the next
 
 
@@ -93,7 +94,10 @@ class KernelTable:
         if not self.names:
             title = f'<p class="protonlab-note">{escaped(self.title)}</p>'
             return f"<div>{style}{title}{note}</div>"
-        head = "".join(f'<th scope="col">{escaped(header)}</th>' for header in self.headers)
+        head = "".join(
+            f'<th scope="col"{_WORDS * column.is_text}>{escaped(column.header)}</th>'
+            for column in self.columns
+        )
         body = "".join(
             f"<tr>{self._cells(row, cells, name)}</tr>"
             for row, (cells, name) in enumerate(zip(self.rows, self.names, strict=True))
@@ -111,8 +115,7 @@ class KernelTable:
             if not math.isnan(bar):
                 parts.append(f'<td class="share">{_bar(bar, column)}<b>{escaped(text)}</b></td>')
             else:
-                words = ' class="words"' if column.is_text else ""
-                parts.append(f"<td{words}>{escaped(text)}</td>")
+                parts.append(f"<td{_WORDS * column.is_text}>{escaped(text)}</td>")
         return "".join(parts)
 
 

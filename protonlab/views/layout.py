@@ -36,7 +36,9 @@ def layout_of(
     notes
         Sentences under the boxes, each on a line of its own, not escaped.
     """
-    below = theme.ROW_HEIGHT * len(notes) + theme.LEGEND_HEIGHT * legend
+    below = (theme.NOTE_HEIGHT * len(notes) + _GAP // 2) * bool(
+        notes
+    ) + theme.LEGEND_HEIGHT * legend
     margin = theme.MARGIN | {"b": theme.MARGIN["b"] + below}
     return {
         "template": "none",

@@ -9,14 +9,16 @@ from typing import Any
 
 from protonlab.errors import ProtonLabError
 from protonlab.model import Device, Metric, Profile
+from protonlab.model.roofs import WIDTH_OF, Roofs
 from protonlab.views import theme
 from protonlab.views.names import cleaned, escaped, shortened
 
 PEAK = "peak"
 _LONGEST_LABEL = 60
 
-# What `bars` takes: the word, label -> value in the metric's unit, or several of both.
-Lines = str | Mapping[str, float] | Sequence[str | Mapping[str, float]]
+# What `bars` takes: the word, label -> value in the metric's unit, measured roofs, or several.
+Line = str | Mapping[str, float] | Roofs
+Lines = Line | Sequence[Line]
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def reference_lines(
     """
     if lines is None:
         return [], []
-    given = [lines] if isinstance(lines, str | Mapping) else lines
+    given = [lines] if isinstance(lines, str | Mapping | Roofs) else lines
     found: list[ReferenceLine] = []
     notes: list[str] = []
     if not isinstance(given, Iterable):
@@ -47,7 +49,11 @@ def reference_lines(
     for each in given:
         if isinstance(each, Mapping):
             found += [_line(label, value) for label, value in each.items()]
-        elif each == PEAK:
+        elif isinstance(each, Roofs):
+            found += _roofs(each, metric)
+            if profile.info.gpu and each.gpu != profile.info.gpu:
+                notes.append(f"The roofs are those of {each.gpu}.")
+        elif isinstance(each, str) and each == PEAK:
             peaks, missing = _peaks(profile.devices, metric)
             found += peaks
             notes += missing
@@ -100,11 +106,7 @@ def _line(label: Any, value: Any) -> ReferenceLine:
 def _peaks(devices: Sequence[Device], metric: Metric) -> tuple[list[ReferenceLine], list[str]]:
     if metric.form == "util":
         return [ReferenceLine("peak", 1.0)], []
-    if metric.form != "ratio" or metric.unit not in ("B/s", "FLOP/s"):
-        raise ProtonLabError(
-            f"lines='{PEAK}': {metric.name!r} has no peak; rates of bytes and flops have one, such "
-            "as 'gbyte/s' and 'tflop16/s', and util. Give label -> value for others."
-        )
+    _check_rate(metric, f"lines='{PEAK}'")
     column = metric.sources[0]
     width = column.removeprefix("flops")
     if metric.unit == "FLOP/s" and not width:
@@ -123,8 +125,27 @@ def _peaks(devices: Sequence[Device], metric: Metric) -> tuple[list[ReferenceLin
     return [ReferenceLine(label, value) for value, label in found.items()], notes
 
 
+def _roofs(roofs: Roofs, metric: Metric) -> list[ReferenceLine]:
+    """Lines of the roofs that the metric is a rate of."""
+    _check_rate(metric, "lines=Roofs(…)")
+    width = metric.sources[0].removeprefix("flops")
+    return [
+        ReferenceLine(f"{roof.name}, {roofs.source}", roof.value / metric.scale)
+        for roof in roofs.roofs
+        if roof.unit == metric.unit and (roof.unit == "B/s" or str(WIDTH_OF[roof.name]) == width)
+    ]
+
+
+def _check_rate(metric: Metric, lines: str) -> None:
+    if metric.form != "ratio" or metric.unit not in ("B/s", "FLOP/s"):
+        raise ProtonLabError(
+            f"{lines}: {metric.name!r} has no peak; rates of bytes and flops have one, such as "
+            "'gbyte/s' and 'tflop16/s'. Give label -> value for others."
+        )
+
+
 def _wrong(line: Any) -> str:
     return (
         f"lines={line!r} is no line; give '{PEAK}', or label -> value in the metric's unit, "
-        "such as {'copy, measured': 4210}, or a list of both"
+        "such as {'copy, measured': 4210}, or what measure_roofs() returns, or a list of these"
     )

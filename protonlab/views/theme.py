@@ -21,6 +21,7 @@ NARROW = 3  # pixels; a narrower box has no edge, it would be nothing but edge
 LOWEST = 3  # rows; a lower picture looks broken
 MARGIN = {"l": 8, "r": 8, "t": 44, "b": 8}
 LEGEND_HEIGHT = 26
+NOTE_HEIGHT = 17  # a line below the picture
 # Width that a front end without our ES module is assumed to have, and of the static picture.
 NOMINAL_WIDTH = 900
 # Pages behind a figure: JupyterLab's two, which stand for others close to white and black.
@@ -93,6 +94,9 @@ LIBRARIES = {
     "foreign": Role("other library", Colour("#dbe3ea", "#636669")),
 }
 
+# The bar of a comparison that others are measured by.
+BEFORE = {"before": Role("before", Colour("#d3d9e0", "#434c56"))}
+
 # Of a comparison, by after to before (`role_of_difference`). Red costs more, blue less.
 DIFFERENCES = {
     "slower_most": Role("slower, over 1.5 ×", Colour("#ef7f6d", "#a8322a")),
@@ -143,7 +147,7 @@ BOUNDS = {
 }
 
 # Every key that a box may have.
-ROLES = KINDS | LIBRARIES | DIFFERENCES | SCALE | PARTS | TIMELINE
+ROLES = KINDS | LIBRARIES | BEFORE | DIFFERENCES | SCALE | PARTS | TIMELINE
 
 # What a launch hook's record means for a kernel.
 HOOK_WORDS = {

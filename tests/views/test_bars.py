@@ -9,6 +9,7 @@ from small_profiles import EVIL, filtered, frame, hand, kernel, profile
 
 from protonlab.errors import MetricError, ProtonLabError
 from protonlab.views import BarsFigure, bars
+from protonlab.views.names import text_width
 
 
 def boxes(figure: BarsFigure) -> list[Any]:
@@ -91,7 +92,8 @@ def test_hover_has_every_metric() -> None:
 
 def test_height_grows_with_the_bars() -> None:
     many = profile(*(kernel(f"k{i}", i + 1) for i in range(20)))
-    assert bars(many).layout.height - bars(many, top=10).layout.height == 9 * 22
+    note = 17 + 10  # a line, and the air below it
+    assert bars(many).layout.height - bars(many, top=10).layout.height == 10 * 22 - note
 
 
 def test_two_kernels_with_one_label_keep_two_bars() -> None:
@@ -133,8 +135,11 @@ def test_all_times_zero() -> None:
 def test_negative_values_have_room() -> None:
     figure = bars(profile(kernel("k", 1, x=-2.5), kernel("l", 1, x=4)), metric="x")
     assert [row[:2] for row in shown(figure)] == [("l", 4), ("k", -2.5)]
-    # 15 % of the reach of 6.5 for the value on the left
-    assert tuple(figure.layout.xaxis.range) == pytest.approx((-2.5 - 0.15 * 6.5, 4))
+    low, high = figure.layout.xaxis.range
+    assert high == 4
+    # 900 pixels, less margins, names and the value behind the bars; the other value is ahead.
+    whole = 900 - 16 - (text_width("k") + 6) - (text_width("4.00") + 14)
+    assert (-2.5 - low) / (high - low) * whole == pytest.approx(text_width("-2.50") + 14)
     assert list(figure.data[-1].textposition) == ["middle right", "middle left"]
 
 

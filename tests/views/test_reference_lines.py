@@ -10,6 +10,7 @@ from small_profiles import EVIL, hand, kernel, profile
 
 from protonlab.errors import ProtonLabError
 from protonlab.formats import load
+from protonlab.model.roofs import Roof, Roofs
 from protonlab.views import BarsFigure, bars
 
 
@@ -40,6 +41,25 @@ def test_peak_of_the_data_sheet() -> None:
     assert value == pytest.approx(1513 / 2 * 132 / 114 * 1980 / 1755)
     assert text == "peak at 16 bits, data sheet: 988 TFLOP/s"
     assert lines(bars(tree, metric="util", lines="peak")) == [(1, "peak: 100 %")]
+
+
+def test_measured_roofs() -> None:
+    roofs = Roofs(
+        "NVIDIA H200",
+        roofs=(
+            Roof("copy", 4.2e12, "B/s", 4.1e12, 4.3e12, 5),
+            Roof("bf16", 800e12, "FLOP/s", 790e12, 810e12, 5),
+            Roof("fp8", 1600e12, "FLOP/s", 1590e12, 1610e12, 5),
+        ),
+    )
+    tree = profile(kernel("k", 1000, bytes=10**6, flops16=10**9), gpu="NVIDIA H100")
+    figure = bars(tree, metric="gbyte/s", lines=roofs)
+    assert lines(figure) == [(4200, "copy, measured: 4.20 TB/s")]
+    assert figure.layout.annotations[0].text == "The roofs are those of NVIDIA H200."
+    figure = bars(tree, metric="tflop16/s", lines=[roofs, {"mine": 500}])
+    assert lines(figure) == [(500, "mine: 500 TFLOP/s"), (800, "bf16, measured: 800 TFLOP/s")]
+    with pytest.raises(ProtonLabError, match="'time' has no peak"):
+        bars(tree, lines=roofs)
 
 
 def test_several_kinds_of_lines() -> None:

@@ -89,7 +89,7 @@ def test_whiskers_markers_and_texts_of_points() -> None:
     (circle,) = found(svg, "circle")
     assert (circle["cx"], circle["cy"], circle["r"]) == ("450.0", "100.0", "4.0")
     assert (circle["fill"], circle["stroke"]) == ("#123456", "#654321")
-    assert texts(svg) == [("five", 452, 104)]
+    assert texts(svg) == [("five", 456, 104)]  # beside the marker
     (whisker,) = found(svg, "path")
     assert whisker["d"] == "M290.0 100.0H530.0M290.0 96.0v8M530.0 96.0v8"
 
