@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from protonlab.kernels import matmul_options
 from protonlab.kernels import _triton as engine
+from protonlab.kernels import matmul_options
 from protonlab.kernels._problem import Epilogue, Problem
 
 
