@@ -190,9 +190,11 @@ def _device_table(table: DeviceTable, frames: pd.DataFrame, source: str) -> tupl
                 memory_clock_rate_khz=finite(entry.memory_clock_rate),
                 bus_width=entry.bus_width,
             )
-    used = frames[["device_type", "device_id"]].dropna().drop_duplicates()
-    for kind, number in used.itertuples(index=False):
-        devices.setdefault((kind, int(number)), Device(kind, int(number)))
+    somewhere = frames["device_id"].notna().to_numpy() & frames["device_type"].notna().to_numpy()
+    if somewhere.any():
+        used = frames.loc[somewhere, ["device_type", "device_id"]].drop_duplicates()
+        for kind, number in used.itertuples(index=False):
+            devices.setdefault((kind, int(number)), Device(kind, int(number)))
     return tuple(devices[key] for key in sorted(devices))
 
 

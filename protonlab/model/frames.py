@@ -25,6 +25,7 @@ metrics         Int64, float exclusive, unit in the name (``time_ns``, ``bytes``
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -254,4 +255,14 @@ def kinds_of(
 
 def categorical(codes: npt.NDArray[Any], names: Sequence[Any]) -> pd.Categorical:
     """Build a text column from names and the index of each row's name, -1 where missing."""
-    return pd.Categorical(pd.Categorical.from_codes(codes, pd.Index(list(names), dtype=object)))
+    of_constants = isinstance(names, tuple)
+    return pd.Categorical.from_codes(codes, dtype=(_constant if of_constants else _texts)(names))
+
+
+def _texts(names: Sequence[Any]) -> pd.CategoricalDtype:
+    return pd.CategoricalDtype(pd.Index(list(names), dtype=object))
+
+
+@functools.cache  # pandas checks a type's texts each time it is made, longer than a cell may take
+def _constant(names: tuple[str, ...]) -> pd.CategoricalDtype:
+    return _texts(names)

@@ -56,6 +56,9 @@ def hooked(
 
     The parameters are those of `Profile.with_hook`.
     """
+    kernels = (frames["kind"] == "kernel").to_numpy()
+    if not kernels.any():
+        return frames
     names = frames["name"].cat.categories
     compiled = {
         name: kernel_of.get(name, name if name in kept or name in filtered else None)
@@ -65,7 +68,6 @@ def hooked(
         name: "kept" if kernel in kept else "filtered" if kernel in filtered else "unseen"
         for name, kernel in compiled.items()
     }
-    kernels = (frames["kind"] == "kernel").to_numpy()
     codes = frames["name"].cat.codes.to_numpy()
     texts = list(dict.fromkeys(kernel for kernel in compiled.values() if kernel is not None))
     place = {text: code for code, text in enumerate(texts)}
@@ -73,9 +75,7 @@ def hooked(
     of_hook = np.array([HOOK_STATES.index(state[name]) for name in names], dtype=np.int64)
     result = frames.assign(
         kernel=categorical(np.where(kernels, of_kernel[codes], -1), texts),
-        hook=pd.Categorical.from_codes(
-            np.where(kernels, of_hook[codes], -1), pd.Index(list(HOOK_STATES), dtype=object)
-        ),
+        hook=categorical(np.where(kernels, of_hook[codes], -1), HOOK_STATES),
     )
     for metric in columns:
         if metric.column in _MEASURED:

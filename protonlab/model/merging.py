@@ -94,6 +94,8 @@ def split(profile: Profile, scope: str) -> list[tuple[int | None, Profile]]:
         What the names of the own scopes start with; the number of the repeat follows.
     """
     frames = profile.frames
+    if not any(name.startswith(REPEAT_SCOPE) for name in frames["name"].cat.categories):
+        return [(None, profile)]
     names = frames["name"].astype(str)
     scopes = (names.str.startswith(REPEAT_SCOPE) & (frames["kind"] == "scope")).to_numpy()
     if not scopes.any():
