@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from small_profiles import EVIL, chain, filtered, frame, hand, kernel, profile, without_values
 
 from protonlab.errors import MetricError, ProtonLabError
+from protonlab.formats import load
 from protonlab.views import FlameFigure, flame
 
 
@@ -42,6 +44,29 @@ def test_each_box_of_the_hand_made_tree() -> None:
         "relu": [(450, 150, 2)],
         "norm": [(900, 100, 2)],
     }
+
+
+def test_the_root_at_the_bottom() -> None:
+    low, high = flame(hand(), root="bottom").layout.yaxis.range
+    assert low < high
+    assert boxes(flame(hand(), root="bottom")) == boxes(flame(hand()))
+
+
+def test_the_widest_sibling_first() -> None:
+    tree = profile(frame("a", kernel("k", 1), kernel("l", 2)), frame("b", kernel("m", 5)))
+    assert boxes(flame(tree, order="widest")) == {
+        "hand": [(0, 8, 0)],
+        "b": [(0, 5, 1)],
+        "m": [(0, 5, 2)],
+        "a": [(5, 3, 1)],
+        "l": [(5, 2, 2)],
+        "k": [(7, 1, 2)],
+    }
+
+
+def test_a_folded_box_is_the_last_also_when_it_is_the_widest() -> None:
+    tree = profile(kernel("big", 100), *(kernel(f"small{i}", 1) for i in range(1200)))
+    assert boxes(flame(tree, max_boxes=3, order="widest"))["big"] == [(0, 100, 1)]
 
 
 def test_width_by_another_metric() -> None:
@@ -154,6 +179,22 @@ def test_metric_that_cannot_be_summed_names_those_that_can() -> None:
         flame(hand(), metric="bytes/s")
 
 
+@pytest.mark.parametrize("made", [{"root": "left"}, {"order": "name"}])
+def test_words_that_are_not_legal(made: dict[str, Any]) -> None:
+    with pytest.raises(
+        ProtonLabError, match=f"{next(iter(made))}='{next(iter(made.values()))}'; use"
+    ):
+        flame(hand(), **made)
+
+
+def test_a_trace_has_its_own_view(project: Path) -> None:
+    trace = load(project / "tests/profiles/trace_3.9.0.chrome_trace")
+    with pytest.raises(ProtonLabError, match=r"not a Trace; timeline\(\) draws a trace"):
+        flame(trace)  # type: ignore[arg-type]
+    with pytest.raises(ProtonLabError, match="a Profile or a Comparison, not a dict"):
+        flame({})  # type: ignore[arg-type]
+
+
 def test_unknown_metric() -> None:
     with pytest.raises(MetricError, match="tyme"):
         flame(hand(), metric="tyme")
@@ -177,6 +218,26 @@ def test_missing_metric_values() -> None:
     assert sentence(flame(tree, metric="x")) == "No frame recorded x."
 
 
+def test_some_missing_values_take_no_room() -> None:
+    tree = profile(kernel("k", 10, x=3), kernel("l", 10))
+    assert boxes(flame(tree, metric="x")) == {"hand": [(0, 3, 0)], "k": [(0, 3, 1)]}
+
+
+@pytest.mark.parametrize("made", [{}, {"inverted": True}, {"order": "widest", "color": "library"}])
+def test_ten_thousand_children_of_one_frame(made: dict[str, Any]) -> None:
+    figure = flame(profile(*(kernel(f"k{i}", 1 + i % 7) for i in range(10_000))), **made)
+    assert sum(len(trace.x) for trace in figure.data) == 1500
+    whole = sum(1 + i % 7 for i in range(10_000))
+    assert sum(w for trace in figure.data for w, row in zip(trace.x, trace.y, strict=True)
+               if row == 1) == whole  # fmt: skip
+
+
+@pytest.mark.parametrize("made", [{"inverted": True}, {"search": "k"}, {"color": "util"}])
+def test_nothing_to_draw_is_a_sentence_however_it_is_asked_for(made: dict[str, Any]) -> None:
+    assert sentence(flame(profile(), **made)) == "No kernel was recorded."
+    assert sentence(flame(profile(kernel("k", 0)), **made)) == "time is zero everywhere."
+
+
 def test_negative_values() -> None:
     tree = profile(kernel("k", 10, x=-1.5), kernel("l", 10, x=4))
     assert "x is negative somewhere" in sentence(flame(tree, metric="x"))
@@ -187,9 +248,11 @@ def test_one_kernel() -> None:
 
 
 def test_500_frames_deep() -> None:
-    figure = flame(chain(499, kernel("deepest", 7)))
+    tree = chain(499, kernel("deepest", 7))
+    figure = flame(tree)
     assert boxes(figure)["deepest"] == [(0, 7, 500)]
     assert figure.layout.yaxis.range[0] == 500.5
+    assert boxes(flame(tree, inverted=True))["scope"][-1] == (0, 7, 500)
 
 
 def texts(value: Any) -> list[str]:
