@@ -143,6 +143,35 @@ def test_ragged_patterns(sizes: list[int], engine: Any) -> None:
         assert_rounded(y, expected(x, w, Routing(sizes)), sums=1e-5)
 
 
+@pytest.mark.parametrize(
+    "switches",
+    [
+        {"flatten_loops": True},
+        {"flatten_loops": False},
+        {"persistent": False},
+        {"flatten_loops": True, "warp_specialize": True},
+        {"num_stages": 2},
+        {"num_stages": 4},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("block_m", [8, 32])
+def test_every_switch_over_many_steps(block_m: int, switches: dict[str, Any]) -> None:
+    """32 K steps a tile and more tiles than programs: every stage of the pipeline comes round."""
+    w = pack(random_weight(12, 1500, 4096))
+    sizes = [0, 9, 1, 8, 16, 4, 0, 3, 5, 40, 7, 2]
+    x = random_x(sum(sizes), 4096)
+    options = matmul_options(len(x), 1500, 4096, experts=12, block_m=block_m, **switches)
+    y = matmul(x, w, routing=Routing(sizes), options=options)
+    wanted = torch.cat(
+        [
+            rows.double() @ values.T
+            for rows, values in zip(x.split(sizes), values_of(w), strict=True)
+        ]
+    )
+    assert_rounded(y, wanted, sums=1e-5)
+
+
 def test_bad_sizes_on_the_gpu_are_clamped_and_their_rows_zero() -> None:
     w = pack(random_weight(4, 130, 128))
     x = random_x(20, 128)
