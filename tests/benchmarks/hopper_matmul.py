@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib.util
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -237,19 +236,15 @@ def main() -> None:
             f"{limit['mhz']} MHz, {limit['watts']} W",
             flush=True,
         )
-    report = Report()
+    options = {t: str(matmul_options(t * EXPERTS, N, K, experts=EXPERTS)) for t in args.tokens}
+    about |= {"command": " ".join(sys.argv[1:]), "shape": [EXPERTS, N, K], "ceilings": limits}
+    report = Report(args.result, {**about, "plain_triton_options": options})
     if args.tokens:
         mixture(report, args.tokens, limits["loads only"]["gbytes_per_s"])
     torch.cuda.empty_cache()
     if not args.no_dense:
         dense(report)
     print(report.table())
-    if args.result:
-        options = {t: str(matmul_options(t * EXPERTS, N, K, experts=EXPERTS)) for t in args.tokens}
-        result = {**about, "command": " ".join(sys.argv[1:]), "shape": [EXPERTS, N, K]}
-        result |= {"ceilings": limits, "rows": report.rows, "requirements": report.verdicts}
-        result["plain_triton_options"] = options
-        args.result.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

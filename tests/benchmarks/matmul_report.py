@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 from gpu_timing import Timing, measure
 
 Call = Callable[[], torch.Tensor]
+ERROR = 4e-3  # relative, of results that count
 
 
 class Report:
-    """Measures, prints and keeps."""
+    """Measures, prints and keeps; the file is whole after each measurement."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: Path | None, about: dict[str, Any]) -> None:
+        self._target, self._about = target, about
         self.rows: list[dict[str, Any]] = []
         self.verdicts: list[dict[str, Any]] = []
         self._began = time.time()
@@ -34,10 +38,13 @@ class Report:
         """Measure one, and check its result; a failure is reported and stops nothing else."""
         try:
             off = check(call())
+            if not off < ERROR:
+                raise ArithmeticError(f"error {off}")
             timing = measure(call, times=times)
         except Exception as failure:  # a contender of the other side may run out of anything
             print(f"{what:>12}  {name:46} failed: {str(failure)[:300]}", flush=True)
             self.rows.append({"case": what, "contender": name, "failed": str(failure)[:500]})
+            self._keep()
             return None
         row = {
             "case": what,
@@ -56,6 +63,7 @@ class Report:
             f"| error {off:.1e}  [{time.time() - self._began:.0f} s]",
             flush=True,
         )
+        self._keep()
         return timing
 
     def verdict(self, what: str, value: float, required: float, goal: float | None) -> None:
@@ -66,6 +74,12 @@ class Report:
             {"what": what, "value": round(value, 3), "required": required, "goal": goal}
             | {"holds": holds, "goal_reached": reached}
         )
+        self._keep()
+
+    def _keep(self) -> None:
+        if self._target:
+            result = {**self._about, "requirements": self.verdicts, "rows": self.rows}
+            self._target.write_text(json.dumps(result, indent=1) + "\n")
 
     def table(self) -> str:
         """Format the requirements."""
