@@ -63,10 +63,11 @@ class FigureServer(anywidget.AnyWidget):
         """Return plotly's JSON of what a page asks for; None when there is nothing more."""
         figure = self._figures.get(asked["id"])
         refined = figure.refined(asked["focus"]) if figure is not None else None
-        if refined is None:
+        if figure is None or refined is None:
             return None
         shown: dict[str, Any] = json.loads(refined.to_json())
         self.remember(refined, shown)
+        self._recent.append(figure)  # a page may ask the same figure for one part after the other
         return shown
 
     def _answer(self, _widget: Any, message: Any, _buffers: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from protonlab.formats import load
 from protonlab.model import Profile, Trace
-from protonlab.views import figure_html, page_script, roofline, timeline
+from protonlab.views import figure_html, flame, page_script, roofline, timeline
 from protonlab.views.page import PLOTLY_MIME
 
 if TYPE_CHECKING:
@@ -184,6 +184,25 @@ def test_living_kernel_gives_what_no_page_can_hold(lab: Lab, tab: Tab) -> None:
     tab.page.wait_for_timeout(1500)
     low, high = state(tab)["range"]
     assert high - low > 190
+    assert not tab.errors
+
+
+def test_click_on_a_kernel_of_a_roofline_marks_it_in_the_flame_graph(
+    tab: Tab, tmp_path: Path, project: Path
+) -> None:
+    profile = load(project / "tests/profiles/tree_scopes_3.9.0.hatchet")
+    assert isinstance(profile, Profile)
+    open_page(tab, tmp_path / "page.html", flame(profile), roofline(profile))
+    tab.page.wait_for_selector(".scatterlayer .point")
+    tab.page.wait_for_timeout(500)
+    box = tab.page.locator(".scatterlayer .point").first.bounding_box()
+    assert box is not None
+    tab.page.mouse.move(box["x"] + 4, box["y"] + box["height"] / 2)
+    tab.page.wait_for_timeout(200)
+    tab.page.mouse.click(box["x"] + 4, box["y"] + box["height"] / 2)
+    tab.page.wait_for_timeout(800)
+    assert "matched" in tab.page.locator("body").inner_text()
+    tab.screenshot("roofline_click")
     assert not tab.errors
 
 

@@ -63,6 +63,14 @@ def test_only_some_figures_are_kept() -> None:
     assert server.refine({"id": ids[0], "focus": {"range": [3, 4]}}) is None
 
 
+def test_a_figure_that_is_asked_again_and_again_is_kept() -> None:
+    server = FigureServer()
+    known = {"id": remembered(server, line()), "focus": {"range": [3, 4]}}
+    for _ in range(20):
+        assert server.refine(known) is not None
+        gc.collect()
+
+
 def test_a_figure_without_our_mark_is_left_alone() -> None:
     shown = {"data": [], "layout": {}}
     FigureServer().remember(line(), shown)
