@@ -11,15 +11,15 @@ from protonlab.errors import ProtonLabError
 from protonlab.model import Comparison, Metric, Profile
 from protonlab.model.units import counted
 from protonlab.views.bar_layout import (
+    THICK,
     BarsFigure,
     bar_layout,
-    bar_traces,
     legend_rows,
     outer_ends,
     value_trace,
     whisker_traces,
 )
-from protonlab.views.boxes import needs_legend
+from protonlab.views.boxes import box_traces, needs_legend
 from protonlab.views.compared_bars import compared_bars
 from protonlab.views.hover import caption
 from protonlab.views.layout import empty_layout, title_of
@@ -171,7 +171,7 @@ def _figure(
     bar["label"] = [shortened(labels[row], _LONGEST_LABEL) for row in bar["row"]]
     bar["aside"] = [texts[row] for row in bar["row"]]
     bar["text"] = ""
-    traces = bar_traces(bar, names)
+    traces = box_traces(bar, names, THICK)
     ticks = [escaped(label) for label in told_apart(labels, _LONGEST_TICK)]
     legend = legend_rows(traces, ticks, texts) if stacked or needs_legend(bar) else 0
     values = rows[["value", "low", "high"]].to_numpy(dtype=np.float64)

@@ -8,18 +8,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from protonlab.model import Metric
 from protonlab.model.frames import FloatArray
 from protonlab.views import theme
-from protonlab.views.boxes import box_traces
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.layout import layout_of
 from protonlab.views.names import escaped, text_width, unmarked
 from protonlab.views.reference_lines import ReferenceLine, notes_of, shapes_of
 
-_GAP = 0.2  # of a row, between bars
+THICK = 0.8  # of a row: a bar
 _LEGEND_ENTRY = 45  # pixels that plotly puts around a text in the legend
 _VALUE_PADDING = 14  # pixels around a value
 _AIR = "\u00a0"  # between a bar and its value, which plotly would let touch
@@ -107,16 +105,6 @@ def reach_of(
         high += 0.01 * (high - low)  # at the very end plotly would draw half of a line
     low -= ahead * (high - low)
     return low, high if high > low else low + 1.0
-
-
-def bar_traces(
-    table: pd.DataFrame, names: Mapping[str, str], thick: float = 1 - _GAP
-) -> list[dict[str, Any]]:
-    """Make the traces of `box_traces`, with bars of one thickness, in rows.
-
-    Left to plotly, a trace with bars in every third row would have bars three rows thick.
-    """
-    return [trace | {"width": thick} for trace in box_traces(table, names)]
 
 
 def whisker_traces(values: FloatArray, shift: float = 0.0) -> list[dict[str, Any]]:

@@ -17,7 +17,9 @@ def needs_legend(table: pd.DataFrame) -> bool:
     return table["role"][table["role"] != "scope"].nunique() > 1
 
 
-def box_traces(table: pd.DataFrame, names: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+def box_traces(
+    table: pd.DataFrame, names: Mapping[str, str] | None = None, thick: float = 0.94
+) -> list[dict[str, Any]]:
     """Make traces of boxes.
 
     Parameters
@@ -30,6 +32,9 @@ def box_traces(table: pd.DataFrame, names: Mapping[str, str] | None = None) -> l
         ``id``; ``opacity`` where some boxes stand back.
     names
         Role -> escaped words in the legend, where they are not the role's own.
+    thick
+        Height of a box in rows. Left to plotly, a trace with boxes in every third row would have
+        boxes that are three rows high.
     """
     names = names or {}
     of_role = dict(list(table.groupby("role", sort=False, observed=True)))
@@ -43,6 +48,7 @@ def box_traces(table: pd.DataFrame, names: Mapping[str, str] | None = None) -> l
             "base": rows["start"].tolist(),
             "x": rows["width"].tolist(),
             "y": rows["row"].tolist(),
+            "width": thick,
             "customdata": rows[_TEXTS.intersection(rows.columns, sort=False)].to_numpy().tolist(),
             **({"ids": rows["id"].tolist()} if "id" in rows else {}),
             "text": rows["text"].tolist(),

@@ -14,14 +14,15 @@ from protonlab.model import Comparison
 from protonlab.model.frames import FloatArray
 from protonlab.model.units import counted, plain
 from protonlab.views.bar_layout import (
+    THICK,
     BarsFigure,
     bar_layout,
-    bar_traces,
     legend_rows,
     outer_ends,
     value_trace,
     whisker_traces,
 )
+from protonlab.views.boxes import box_traces
 from protonlab.views.differences import difference_roles, difference_words
 from protonlab.views.hover import caption, hover_text
 from protonlab.views.layout import empty_layout, title_of
@@ -90,7 +91,7 @@ def _pairs(comparison: Comparison, rows: pd.DataFrame, title: str, notes: list[s
     before = common.assign(role="before", width=values[:, 0], row=common["row"] - _SHIFT)
     after = common.assign(role=roles, width=values[:, 1], row=common["row"] + _SHIFT)
     table = pd.concat([before, after]).dropna(subset=["width"])
-    traces = bar_traces(table, difference_words(comparison.metric), _THICK)
+    traces = box_traces(table, difference_words(comparison.metric), _THICK)
     traces += [*whisker_traces(whiskers, _SHIFT), value_trace(ends, texts)]
     reach = np.column_stack([values, whiskers])
     return _figure(comparison, rows, reach, traces, texts, title, notes, tall=_PAIR_TALL)
@@ -106,7 +107,7 @@ def _differences(
     texts = [_difference_text(comparison, row) for row in rows.to_dict("records")]
     roles = difference_roles(comparison.metric, rows["change"], rows["ratio"])
     table = _boxes(comparison, rows, texts).assign(role=roles, width=difference)
-    traces = bar_traces(table, difference_words(comparison.metric))
+    traces = box_traces(table, difference_words(comparison.metric), THICK)
     traces += [*whisker_traces(values), value_trace(outer_ends(values), texts)]
     return _figure(comparison, rows, values, traces, texts, title, notes)
 
