@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import ctypes
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from IPython.utils.capture import capture_output
+from IPython.utils.capture import CapturedIO, capture_output
 
 from protonlab.capture import Session
 
@@ -62,7 +66,7 @@ class Repetition:
             # A copy: IPython may append to the list.
             once = run(list(nodes), cell_name, interactivity=shows, **rest)
             if current < 0:
-                with capture_output() as dropped:
+                with _silence() as dropped:
                     failed = await once
                 if failed:  # in a terminal its traceback is among the output
                     dropped.show()  # type: ignore[no-untyped-call]
@@ -78,8 +82,46 @@ class Repetition:
         value = None
         for current in self.session.repeats(self.number, warmup=self.warmup):
             if current < 0:
-                with capture_output():
+                with _silence():
                     execute()
             else:
                 value = execute()
         return value
+
+
+@contextmanager
+def _silence() -> Iterator[CapturedIO]:
+    """Drop what a round writes, also what C code, other programs and kernels write.
+
+    What those write as an error stays, so that a crash can be read.
+    """
+    with capture_output() as dropped, _standard_output_dropped():
+        try:
+            yield dropped
+        finally:
+            torch = sys.modules.get("torch")
+            if torch is not None and torch.cuda.is_initialized():
+                with suppress(Exception):  # the cell's own; its next call raises it, too
+                    torch.cuda.synchronize()  # which writes what kernels have printed
+
+
+@contextmanager
+def _standard_output_dropped() -> Iterator[None]:
+    """Drop what is written past Python; a kernel of Jupyter's reads the descriptor, too."""
+    _flush()
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        _flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _flush() -> None:
+    if sys.__stdout__ is not None:
+        sys.__stdout__.flush()
+    if os.name == "posix":
+        ctypes.CDLL(None).fflush(None)

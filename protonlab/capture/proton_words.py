@@ -58,10 +58,9 @@ class CheckedWords:
         """
         unknown = words.keys() - ProtonWords.__annotations__.keys()
         if unknown:
-            option(min(unknown))  # which says what options there are
             raise ProtonLabError(
-                f"{min(unknown)} is no word of a session; it has include, exclude, record, hook, "
-                f"{', '.join(ProtonWords.__annotations__)}"
+                f"{min(unknown)} is no word of a session; it has name, include, exclude, record, "
+                f"hook, sync, {', '.join(ProtonWords.__annotations__)}"
             )
         checked: dict[str, Any] = {
             name: option(name).check(words.get(name)) for name in ProtonWords.__annotations__

@@ -94,8 +94,8 @@ def test_legal_together(words: dict[str, Any], passed: CheckedWords) -> None:
             "out",
         ),
         ({"data": "list"}, "data='list'; use tree or trace"),
-        ({"dta": "tree"}, "there is no option 'dta'; the options are include,"),
-        ({"view": "flame"}, "view is no word of a session; it has include, exclude, record, hook,"),
+        ({"dta": "tree"}, "dta is no word of a session; it has name, include, exclude, record,"),
+        ({"view": "flame"}, "view is no word of a session; it has name, include, exclude, record,"),
     ],
 )
 def test_refused_before_anything_starts(words: dict[str, Any], message: str) -> None:
