@@ -89,7 +89,7 @@ def _verdict(
     if math.isnan(low):
         return f"cannot tell: no interval of the ratio follows from {repeats}"
     if low <= 1 <= high:
-        bounds = f"{_digits(low)} to {_digits(high)}"
+        bounds = " to ".join(_ratios(low, high))
         return f"cannot tell: the interval of the ratio, {bounds}, holds 1 ({repeats})"
     more, less = ("slower", "faster") if metric.unit == "s" else ("higher", "lower")
     shares = sorted(abs(100 * (bound - 1)) for bound in (low, high))
@@ -111,10 +111,10 @@ def _percent(value: float) -> str:
     return f"{value:.1f}" if value >= 0.95 else f"{value:.2g}"
 
 
-def _digits(ratio: float) -> str:
-    """Write a ratio so that it does not read as 1 when it is not."""
+def _ratios(*ratios: float) -> list[str]:
+    """Write ratios with so many digits that none reads as 1 when it is not."""
     for digits in range(2, 8):
-        text = f"{ratio:.{digits}f}"
-        if ratio == 1 or float(text) != 1:
-            return text
-    return f"{ratio!r}"
+        texts = [f"{ratio:.{digits}f}" for ratio in ratios]
+        if all(ratio == 1 or float(text) != 1 for ratio, text in zip(ratios, texts, strict=True)):
+            return texts
+    return [repr(ratio) for ratio in ratios]

@@ -111,7 +111,9 @@ class Metric:
             elif self.form == "share":
                 result = arrays[0] / sums.attrs["total"][self.sources[0]] * 100
             elif self.form == "share_of_parent":
-                above = arrays[0][parent] if parent is not None else np.full(len(sums), np.nan)
+                above = np.full(len(sums), np.nan)
+                if parent is not None:
+                    above = np.where(parent >= 0, arrays[0][parent], np.nan)  # the root has none
                 result = arrays[0] / above * 100
             else:
                 ideal = np.fmax(arrays[1], arrays[2])

@@ -14,6 +14,7 @@ from builders import H200, Frame, document, frame, kernel
 import protonlab
 from protonlab import Profile, compare
 from protonlab.model import ProfileInfo
+from protonlab.model.measured import Measured
 from protonlab.model.merging import merged
 from protonlab.model.statistics import ratio_bounds
 
@@ -129,6 +130,38 @@ def _rates() -> protonlab.Comparison:
     return compare(repeated(k=(10, 30, 7)), repeated(k=(5, 5, 4)), metric="gbyte/s")
 
 
+@pytest.mark.parametrize(
+    "metric", ["time", "count", "avg_time/us", "gbyte/s", "time/%", "time/%parent", "util"]
+)
+def test_repeats_at_once_are_those_one_by_one(metric: str) -> None:
+    profile = merged(
+        [
+            (None, loaded(kernel("setup", 5))),
+            *(
+                (
+                    at,
+                    loaded(
+                        frame("s", kernel("k", 10 + at, 2, bytes=40), kernel("x", 3)),
+                        *([kernel("k", 7, bytes=9)] if at else [kernel("once", 2, flops16=1e6)]),
+                    ),
+                )
+                for at in range(3)
+            ),
+        ]
+    )
+    measured = Measured.of(profile, profile.metric(metric), per_repeat=False)
+    fill = np.nan_to_num if measured.metric.additive else np.asarray
+    known = ~np.isnan(measured.frames)
+    for at, row in enumerate(measured.frames_by_repeat):
+        alone = profile.repeat(at).to_dataframe(metric)[metric].to_numpy()
+        np.testing.assert_allclose(row[known], fill(alone)[known], rtol=1e-12)
+    names = measured.kernels.index
+    assert list(names) == ["k", "x", "setup", "once"]
+    for at, row in enumerate(measured.kernels_by_repeat):
+        alone = profile.repeat(at).to_dataframe(metric, by="kernel").set_index("name")[metric]
+        np.testing.assert_allclose(row, fill(alone.reindex(names).to_numpy()), rtol=1e-12)
+
+
 def test_rates_with_repeats() -> None:
     row = only(_rates().kernels)
     assert (row["before"], row["after"]) == (300 / 47, 300 / 14)
@@ -167,6 +200,12 @@ def test_repeats_against_a_single_run() -> None:
     assert only(comparison.kernels)[["before", "after", "ratio"]].tolist() == [11, 22, 2]
     assert comparison.notes[0].startswith("before ran 2 times, after once, not repeated: values")
     assert "Not repeated on both sides" in comparison.notes[1]
+
+
+def test_bounds_next_to_1_do_not_read_as_1() -> None:
+    verdict = only(compare(repeated(k=(9999, 10001)), repeated(k=(9998, 10002))).kernels)["verdict"]
+    # Half width: t(0.975, 1.470588) = 6.188115 times sqrt(1e-8 + 4e-8).
+    assert verdict == "cannot tell: the interval of the ratio, 0.999 to 1.001, holds 1 (2 repeats)"
 
 
 def test_a_single_repeat_leaves_no_interval() -> None:
@@ -214,9 +253,7 @@ def test_another_number_of_launches_is_noted() -> None:
         "Of 1 kernel on both sides, 1 was launched another number of times; metric='avg_time/us' "
         "compares a launch with a launch."
     )
-    launches = compare(
-        loaded(kernel("k", 40, 4)), loaded(kernel("k", 30, 3)), metric="avg_time/ns"
-    )
+    launches = compare(loaded(kernel("k", 40, 4)), loaded(kernel("k", 30, 3)), metric="avg_time/ns")
     assert launches.kernels["change"].tolist() == ["unchanged"]
     assert not any("number of times" in note for note in launches.notes)
 

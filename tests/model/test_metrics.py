@@ -209,3 +209,9 @@ def viewer_values() -> dict[str, str]:
 
     stored = Path(__file__).parent.parent / "profiles" / "viewer_values.json"
     return dict(json.loads(stored.read_text()))
+
+
+def test_the_root_is_no_share_of_a_parent(small: Profile) -> None:
+    shares = small.to_dataframe("time/%parent")["time/%parent"]
+    assert np.isnan(shares[0])
+    assert shares[1] == 60
