@@ -11,7 +11,9 @@ from protonlab.front_end import front_end
 from protonlab.views.image import image_of, write
 from protonlab.views.names import unmarked
 from protonlab.views.page import PLOTLY_MIME, figure_html
-from protonlab.views.svg import picture
+from protonlab.views.svg import drawing, in_html
+
+SVG_MIME = "image/svg+xml"
 
 
 class ProfileFigure(go.Figure):  # type: ignore[misc]
@@ -19,7 +21,8 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
 
     JupyterLab and Notebook with a living kernel: HTML with a picture and plotly's JSON, which
     protonlab's ES module draws. Opened without the kernel the picture stays. Elsewhere: plotly's
-    JSON for VS Code, Colab and exporters, and the picture, SVG without script, for the rest.
+    JSON for VS Code, Colab and exporters, and the picture, SVG without script, for the rest: within
+    HTML, and as an image for GitHub, which lets no SVG through within HTML.
     """
 
     def _repr_mimebundle_(
@@ -27,10 +30,12 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
     ) -> dict[str, Any]:
         """Every form of the figure that the front end at hand may choose from."""
         figure = json.loads(self.to_json(validate=validate))
-        static = picture(figure)
+        image = drawing(figure)
+        static = in_html(image)
+        others = {SVG_MIME: image, "text/plain": repr(self)}
         if not front_end().is_live:
             figure["config"] = {"displaylogo": False}
-            return {PLOTLY_MIME: figure, "text/html": static, "text/plain": repr(self)}
+            return {PLOTLY_MIME: figure, "text/html": static, **others}
         # anywidget is slow to import, and only a living notebook needs it.
         from protonlab.views.live import figure_server
 
@@ -40,7 +45,7 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
         if type(self).refined is not ProfileFigure.refined:
             server.remember(self, figure)
         # JupyterLab would prefer plotly's JSON to HTML and draw it without zoom and theme.
-        return {"text/html": figure_html(figure, static), "text/plain": repr(self)}
+        return {"text/html": figure_html(figure, static), **others}
 
     def refined(self, focus: Any) -> ProfileFigure | None:
         """Return a figure with more of a part, for a page that zooms to it.

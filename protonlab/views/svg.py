@@ -30,23 +30,24 @@ _DASHES = {"dash": "6 4", "dot": "2 3", "dashdot": "6 3 2 3"}
 
 def picture_of(figure: go.Figure) -> str:
     """Draw a figure of this package as HTML that needs neither script nor browser."""
-    return picture(json.loads(figure.to_json()))
+    return in_html(drawing(json.loads(figure.to_json())))
 
 
-def picture(figure: Mapping[str, Any]) -> str:
-    """Draw a figure as inline SVG in HTML.
+def in_html(drawn: str) -> str:
+    """Put an SVG document into a page, where it scrolls if it is too wide."""
+    return f'<div style="overflow-x:auto">{drawn}</div>'
+
+
+def drawing(figure: Mapping[str, Any]) -> str:
+    """Draw a figure as an SVG document.
 
     Parameters
     ----------
     figure
         Plotly's JSON of a figure made by this package.
     """
-    return f'<div style="overflow-x:auto">{drawing(figure)}</div>'
-
-
-def drawing(figure: Mapping[str, Any]) -> str:
-    """Draw a figure, plotly's JSON, as an SVG document."""
-    layout, traces = figure["layout"], figure["data"]
+    layout = figure["layout"]
+    traces = [trace for trace in figure["data"] if trace.get("visible", True) is True]
     plane = Plane.of(figure)
     title = unmarked((layout.get("title") or {}).get("text") or "")
     body = [_text(8, 26, title, theme.TEXT.light, theme.TITLE_SIZE, heavy=True)]
@@ -251,7 +252,8 @@ def _box(
     x: float, y: float, wide: float, high: float, fill: Any, title: str, hatch: str = ""
 ) -> str:
     tip = f"<title>{escaped(title)}</title>" if title else ""
-    place = f'x="{x:.1f}" y="{y:.1f}" width="{max(wide - _GAP, _THINNEST):.1f}" height="{high:.1f}"'
+    wide = wide - _GAP if wide > theme.NARROW else max(wide, _THINNEST)
+    place = f'x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}"'
     over = f"<rect {place} fill={quoteattr(f'url(#{hatch})')}/>" if hatch else ""
     return f"<rect {place} fill={quoteattr(str(fill))}>{tip}</rect>{over}"
 
