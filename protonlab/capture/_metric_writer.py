@@ -71,20 +71,8 @@ class MetricWriter:
         place
             The metadata function, to point at in warnings.
         """
-        if len(data) > len(RESERVED_KEYS):
-            self._write(launch, kernel, data, stream, place)
-            if len(_active) > 1 and proton.own_hook_is_active():
-                # Proton's hook would add the same metrics to the same frame again.
-                launch.metadata.data = {key: data[key] for key in data if key in RESERVED_KEYS}
-
-    def _write(
-        self,
-        launch: Launch,
-        kernel: Kernel,
-        data: dict[str, Any],
-        stream: Any,
-        place: Callable[..., Any] | None,
-    ) -> None:
+        if len(data) <= len(RESERVED_KEYS):
+            return
         kernel.read = need_a_look
         found = sort_metrics(
             data, record=self._record, types=self._types, vectors=proton.records_vectors
@@ -114,6 +102,9 @@ class MetricWriter:
         others = len(data) - len(RESERVED_KEYS) - len(found.host)
         if self._record == found.host.keys() or (self._record is None and not others):
             kernel.read = metric_reader(data, found.host)
+        if len(_active) > 1 and proton.own_hook_is_active():
+            # Proton's hook would add the same metrics to the same frame again.
+            launch.metadata.data = {key: data[key] for key in data if key in RESERVED_KEYS}
 
     def _add(
         self,

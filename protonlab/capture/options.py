@@ -24,24 +24,24 @@ class Option:
         ``"regex"``, ``"choice"`` (one of `choices`), ``"list"`` (comma-separated; of `choices`
         where there are any), ``"name"`` (a Python variable), ``"number"`` (whole, from `least`
         up), ``"mode"`` (one of Proton's, with knobs).
-    choices
-        Legal values; empty where anything of the kind is legal.
-    default
-        Value when the option is not given.
     help
         One sentence.
     example
         As typed in the magic.
+    choices
+        Legal values; empty where anything of the kind is legal.
+    default
+        Value when the option is not given.
     least
         Smallest legal number.
     """
 
     name: str
     kind: Literal["regex", "choice", "list", "name", "number", "mode"]
-    choices: tuple[str, ...]
-    default: Any
     help: str
     example: str
+    choices: tuple[str, ...] = ()
+    default: Any = None
     least: int = 0
 
     def check(self, value: Any) -> Any:
@@ -112,8 +112,6 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="include",
         kind="regex",
-        choices=(),
-        default=None,
         help="Evaluate launch metadata only of kernels whose compiled name matches, from its "
         "start; all kernels are timed.",
         example="include=_p_matmul.*",
@@ -121,8 +119,6 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="exclude",
         kind="regex",
-        choices=(),
-        default=None,
         help="Never evaluate launch metadata of kernels whose compiled name matches; wins over "
         "include.",
         example="exclude=.*attention.*",
@@ -148,7 +144,6 @@ OPTIONS: tuple[Option, ...] = (
         name="backend",
         kind="choice",
         choices=("cupti", "instrumentation", "roctracer", "rocprofiler"),
-        default=None,
         help="Which of Proton's backends measures; the one that fits the GPU when not given.",
         example="backend=instrumentation",
     ),
@@ -156,7 +151,6 @@ OPTIONS: tuple[Option, ...] = (
         name="mode",
         kind="mode",
         choices=("pcsampling", "periodic_flushing", "default", "mma"),
-        default=None,
         help="Mode of the backend, with its knobs behind colons; default and mma are those of "
         "instrumentation.",
         example="mode=pcsampling:interval=1000",
@@ -164,7 +158,6 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="repeat",
         kind="number",
-        choices=(),
         default=1,
         help="Run the cell that often and keep how the times of each kernel vary.",
         example="repeat=20",
@@ -173,7 +166,6 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="warmup",
         kind="number",
-        choices=(),
         default=0,
         help="Run the cell that often before, unrecorded and without its output.",
         example="warmup=3",
@@ -181,16 +173,12 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="record",
         kind="list",
-        choices=(),
-        default=None,
         help="Launch metadata keys to record; all numbers when not given.",
         example="record=bytes,n_tokens",
     ),
     Option(
         name="hook",
         kind="name",
-        choices=(),
-        default=None,
         help="A LaunchHook of yours, by the name of its variable; it brings its own filter.",
         example="hook=my_hook",
     ),
@@ -205,7 +193,6 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="live",
         kind="number",
-        choices=(),
         default=0,
         help="Show the kernels so far while the cell runs, updated every so many seconds; from "
         "Triton 3.7 on.",
@@ -214,8 +201,6 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="metrics",
         kind="list",
-        choices=(),
-        default=None,
         help="Metrics to show, in proton-viewer's grammar; those that suit the profile when not "
         "given.",
         example="metrics=time/us,gbyte/s",
