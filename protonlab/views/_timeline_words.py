@@ -13,7 +13,7 @@ from protonlab.views._timeline_time import TimeAxis
 from protonlab.views.layout import title_of
 from protonlab.views.names import cleaned, escaped, shortened, told_apart
 
-_LONGEST_LANE, _LONGEST_LABEL = 40, 22
+_LONGEST_LANE, _LONGEST_LABEL = 40, 18
 _MOST_GAPS = 2
 
 

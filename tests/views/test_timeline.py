@@ -208,6 +208,7 @@ def test_recorded_trace_is_drawn_whole(path: Path) -> None:
     assert bundle["text/plain"] == repr(figure)
     assert bundle["text/html"].count("<svg") == 1
     assert "script" not in bundle["text/html"]
+    assert bundle["text/html"].count("<title>") <= len(boxes(figure))  # none of the detail
     idle = trace.idle
     if len(idle):
         share = f"GPU idle {100 * idle['idle'][0]:.1f} %"
