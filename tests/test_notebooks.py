@@ -159,6 +159,10 @@ def test_slow_to_why_says_what_the_recorded_profiles_say() -> None:
     eager_launches = kernels["count_before"].sum() / 2
     assert f"with {launches:.0f} launches against {eager_launches:.0f}" in prose
 
+    per_launch = compare(recorded.gpt_eager(), recorded.gpt_compiled(), metric="avg_time/us")
+    matmuls = per_launch.kernels[per_launch.kernels["label"].str.contains("nvjet")]
+    assert (matmuls["ratio"] - 1).abs().max() < 0.021  # "give or take 2 %"; none is new or gone
+
     figures = [o.data for cell in code_cells(notebook) for o in cell.outputs if PLOTLY in o.data]
-    assert len(figures) == 5
+    assert len(figures) == 6
     assert any("matched 12.7 % of time" in figure["text/plain"] for figure in figures)
