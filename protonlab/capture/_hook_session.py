@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from protonlab.capture._graphs import GraphReplays
 from protonlab.capture._hook import LaunchHook
 from protonlab.capture._launch_record import HookRecord
-from protonlab.capture._no_sync import no_sync_metadata
+from protonlab.capture._no_sync import NoSyncMetadata
 from protonlab.capture._platform import interpreter_launches
 from protonlab.capture._tuning import Tuning
 from protonlab.model.tuning import TuningTrial
@@ -62,7 +62,7 @@ class HookSession:
                 self._stack.callback(self._launches.stop)
             self._before = self.hook.begin(detects_syncs=self._detects_syncs)
             self._stack.callback(self.hook.end)
-            for watcher in (self._replays, self._tuning, no_sync_metadata()):
+            for watcher in (self._replays, self._tuning, NoSyncMetadata()):
                 self._stack.enter_context(watcher)
         except BaseException:
             self._stack.close()

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from protonlab.capture import _proton
 
@@ -19,20 +17,28 @@ SWITCH = "PROTON_LAUNCH_METADATA_NOSYNC"
 _READER = "triton_kernels.proton_opts"  # reads the switch once, and keeps it
 
 
-@contextmanager
-def no_sync_metadata() -> Iterator[None]:
-    """Set the switch where it helps, unless the user has; put everything back."""
-    if not _proton.require().records_device_tensors or SWITCH in os.environ:
-        yield
-        return
-    before = _kept()
-    os.environ[SWITCH] = "1"
-    _keep(False)
-    try:
-        yield
-    finally:
-        os.environ.pop(SWITCH, None)
-        _keep(before)
+class NoSyncMetadata:
+    """Sets the switch where it helps, unless the user has; the last to leave puts all back."""
+
+    _holders: ClassVar[list[NoSyncMetadata]] = []
+    _before: ClassVar[bool | None] = None
+
+    def __enter__(self) -> None:
+        if not self._holders:
+            if not _proton.require().records_device_tensors or SWITCH in os.environ:
+                return
+            NoSyncMetadata._before = _kept()
+            os.environ[SWITCH] = "1"
+            _keep(False)
+        self._holders.append(self)
+
+    def __exit__(self, *failure: object) -> None:
+        if self not in self._holders:
+            return
+        self._holders.remove(self)
+        if not self._holders:
+            os.environ.pop(SWITCH, None)
+            _keep(self._before)
 
 
 def _kept() -> bool | None:

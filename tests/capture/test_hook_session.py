@@ -18,7 +18,7 @@ from protonlab.capture import _proton
 from protonlab.capture._graphs import GraphReplays, broken_capture
 from protonlab.capture._late_metrics import LateMetrics
 from protonlab.capture._launch_record import Launch, Notes
-from protonlab.capture._no_sync import SWITCH, no_sync_metadata
+from protonlab.capture._no_sync import SWITCH, NoSyncMetadata
 
 TENSORS = _proton.require().records_device_tensors
 
@@ -94,7 +94,7 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_switch_against_synchronising_is_set_and_restored(reader: Any, kept: bool | None) -> None:
     reader._launch_metadata_allow_sync = kept
     assert SWITCH not in os.environ
-    with no_sync_metadata():
+    with NoSyncMetadata():
         assert os.environ.get(SWITCH) == ("1" if TENSORS else None)
         assert reader._launch_metadata_allow_sync is (False if TENSORS else kept)
     assert SWITCH not in os.environ
@@ -107,7 +107,7 @@ def test_switch_that_the_user_has_set_stays(
 ) -> None:
     reader._launch_metadata_allow_sync = None
     monkeypatch.setenv(SWITCH, value)
-    with no_sync_metadata():
+    with NoSyncMetadata():
         assert os.environ[SWITCH] == value
         assert reader._launch_metadata_allow_sync is None
     assert os.environ[SWITCH] == value
@@ -121,3 +121,12 @@ def test_nothing_is_left_of_a_session() -> None:
     assert not Launch.opened
     assert not Launch.unrecorded
     assert knobs.runtime.launch_enter_hook.calls == []
+
+
+@pytest.mark.skipif(not TENSORS, reason="Triton before 3.7 records no tensors")
+def test_switch_stays_until_the_last_of_overlapping_sessions() -> None:
+    first, second = Session("first").start(), Session("second").start()
+    first.stop()
+    assert os.environ[SWITCH] == "1"
+    second.stop()
+    assert SWITCH not in os.environ
