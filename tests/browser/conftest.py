@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # so that tests say `from rig import Tab`
+HERE = Path(__file__).parent
+# So that tests say `from rig import Tab` and `from small_profiles import hand`.
+sys.path[:0] = [str(HERE), str(HERE.parent / "views")]
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -131,6 +131,17 @@ class Lab:
         tab.page.goto(f"{self.url}/lab/tree/{name}?reset")
         tab.page.wait_for_selector("text=/Python 3.*\\| Idle/", timeout=_START_S * 1000)
 
+    def open_in_notebook(self, tab: Tab, name: str) -> None:
+        """Open a notebook in Jupyter Notebook 7, which the same server brings."""
+        tab.page.goto(f"{self.url}/notebooks/{name}")
+        tab.page.wait_for_function(
+            """() => {
+                const { sessionContext } = window.jupyterapp?.shell.currentWidget ?? {};
+                return sessionContext?.session?.kernel?.status === "idle";
+            }""",
+            timeout=_START_S * 1000,
+        )
+
     def run_all(self, tab: Tab) -> None:
         """Run all cells and wait for the last one to finish."""
         tab.page.evaluate(
@@ -184,6 +195,7 @@ def jupyterlab(folder: Path) -> Iterator[Lab]:
         *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"),
         *(f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token="),
         *("--ServerApp.password=", "--LabApp.expose_app_in_browser=True"),
+        "--JupyterNotebookApp.expose_app_in_browser=True",
         *("--LabApp.extension_manager=readonly", f"--notebook-dir={notebooks}"),
         f"--LabApp.workspaces_dir={folder / 'workspaces'}",
         f"--LabApp.user_settings_dir={folder / 'settings'}",

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from small_profiles import hand, kernel, profile
 
 from protonlab.formats import load
 from protonlab.views import bars, figure_html, flame, page_script
 from protonlab.views.figure import PLOTLY_MIME
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Locator, Page
     from rig import Tab
 
 pytestmark = pytest.mark.browser
@@ -58,6 +59,103 @@ def test_figures_of_a_page_work_without_a_network(tab: Tab, tmp_path: Path, proj
     tab.screenshot("page_dark")
     assert not tab.errors
     assert all(address.startswith(("file:", "blob:", "data:")) for address in tab.requests)
+
+
+# Labels of the boxes of the first figure that are in view and do not stand back.
+BRIGHT = """() => {
+    const { view, plot } = document.querySelector(".protonlab-figure").protonlab;
+    return plot.data.flatMap((trace, curve) => (view.shown[curve] ?? [])
+        .filter((box, at) => [trace.marker.opacity].flat()[at] !== 0.3)
+        .map((box) => box.label)).sort();
+}"""
+RANGE = "document.querySelector('.js-plotly-plot')._fullLayout.xaxis.range"
+FIELD, SAID, BACK = ".protonlab-figure input", ".protonlab-figure output", "button >> text=whole"
+
+
+@pytest.fixture
+def hand_page(tab: Tab, tmp_path: Path) -> Tab:
+    """Flame graph and bars of the hand-made tree, and another flame graph below, offline."""
+    url = write_page(tmp_path / "page.html", flame(hand()), bars(hand()), flame(hand()))
+    offline(tab).page.goto(url)
+    tab.wait_for_figures(3)
+    return tab
+
+
+def test_search_marks_and_says_what_share_it_is(hand_page: Tab) -> None:
+    page = hand_page.page
+    assert len(page.evaluate(BRIGHT)) == 7
+    page.fill(FIELD, "MATM|forward")  # 600 of 1,000, and 300 more on backward
+    assert page.evaluate(BRIGHT) == ["forward", "matmul", "matmul"]
+    assert page.locator(SAID).first.text_content() == "matched 90.0 % of time"
+    page.fill(FIELD, "hand")
+    assert page.locator(SAID).first.text_content() == "matched 0.0 % of time"
+    page.fill(FIELD, "mat(")
+    assert page.locator(SAID).first.text_content() == "no regular expression"
+    page.fill(FIELD, "")
+    assert page.locator(SAID).first.text_content() == ""
+    assert len(page.evaluate(BRIGHT)) == 7
+    assert not hand_page.errors
+
+
+def test_search_goes_on_while_zoomed_and_the_button_leads_back(hand_page: Tab) -> None:
+    page = hand_page.page
+    assert page.locator(BACK).first.is_hidden()
+    page.fill(FIELD, "matmul")
+    click_box(page, "backward")
+    assert page.evaluate(RANGE) == [600, 1000]
+    assert page.evaluate(BRIGHT) == ["matmul"]
+    assert page.locator(SAID).first.text_content() == "matched 75.0 % of time"
+    page.locator(BACK).first.click()
+    page.wait_for_timeout(300)
+    assert page.evaluate(RANGE) == [0, 1000]
+    assert page.evaluate(BRIGHT) == ["matmul", "matmul"]
+    assert page.locator(BACK).first.is_hidden()
+
+
+def test_what_python_searched_for_stands_in_the_field(tab: Tab, tmp_path: Path) -> None:
+    tree = profile(kernel("big", 100), *(kernel(f"small{i}", 1) for i in range(50)))
+    figure = flame(tree, search="small", max_boxes=3)
+    offline(tab).page.goto(write_page(tmp_path / "page.html", figure))
+    tab.wait_for_figures(1)
+    assert tab.page.input_value(FIELD) == "small"
+    assert tab.page.locator(SAID).text_content() == "matched 33.3 % of time"  # folded ones, too
+    tab.page.fill(FIELD, "big")
+    said = "matched 66.7 % of time, not counting what is folded"
+    assert tab.page.locator(SAID).text_content() == said
+
+
+def test_a_click_on_a_bar_marks_the_kernel_in_the_nearest_flame_graph(hand_page: Tab) -> None:
+    page = hand_page.page
+    bar = page.locator(".protonlab-figure").nth(1).locator(".bars .point path").nth(1)
+    click_at(page, bar)
+    values = page.locator(FIELD).evaluate_all("fields => fields.map((field) => field.value)")
+    assert sorted(values) == ["", "^relu$"]
+    assert page.locator(SAID).all_text_contents().count("matched 15.0 % of time") == 1
+
+
+def test_keys_move_up_on_a_flame_and_down_on_an_icicle(tab: Tab, tmp_path: Path) -> None:
+    url = write_page(tmp_path / "page.html", flame(hand(), root="bottom"))
+    offline(tab).page.goto(url)
+    tab.wait_for_figures(1)
+    tab.page.locator(".protonlab-figure").focus()
+    tab.page.keyboard.press("ArrowUp")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_timeout(300)
+    assert tab.page.evaluate(RANGE) == [0, 600]
+
+
+def click_box(page: Page, label: str) -> None:
+    click_at(page, page.locator(".js-plotly-plot >> nth=0").get_by_text(label).first)
+
+
+def click_at(page: Page, mark: Locator) -> None:
+    """Click where a mark is; plotly's own layer lies over it."""
+    box = mark.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.wait_for_timeout(150)
+    page.mouse.click(box["x"] + 5, box["y"] + 5)
+    page.wait_for_timeout(300)
 
 
 def test_a_page_without_scripts_shows_the_picture(

@@ -183,3 +183,51 @@ def test_table_sorts_and_searches(notebook: Tab) -> None:
     assert len(column(1)) == 2
     assert all("SoftMax" in text for text in column(1))
     notebook.screenshot("table_searched")
+
+
+def test_search_field_takes_what_is_typed(notebook: Tab) -> None:
+    field = notebook.page.locator(f"{FLAME.split()[0]} .protonlab-figure input")
+    field.click()
+    notebook.page.keyboard.type("backward")  # in command mode b and a would insert cells
+    assert field.input_value() == "backward"
+    output = notebook.page.locator(f"{FLAME.split()[0]} .protonlab-figure output")
+    assert output.text_content() == "matched 56.1 % of time"
+    assert notebook.page.locator(".jp-CodeCell").count() == 3
+    notebook.screenshot("flame_searched", FLAME)
+
+
+def test_zoom_asks_the_kernel_for_what_was_folded(lab: Lab, tab: Tab, project: Path) -> None:
+    lab.write(
+        "folded.ipynb",
+        [
+            "import protonlab\n"
+            f"p = protonlab.load({str(project / 'tests/profiles/gpt_train_3.9.0.hatchet')!r})\n"
+            "protonlab.flame(p, max_boxes=20)",
+        ],
+    )
+    lab.open(tab, "folded.ipynb")
+    lab.run_all(tab)
+    tab.wait_for_figures(1)
+    whole = state(tab)
+    assert whole["boxes"] == 20
+    click(tab, "other (50")
+    tab.page.wait_for_function(
+        "document.querySelector('.js-plotly-plot').data.flatMap((t) => t.x).length > 10"
+    )
+    opened = state(tab)
+    assert opened["range"][0] > whole["range"][0]
+    assert opened["range"][1] < whole["range"][1]
+    labels = "document.querySelector('.js-plotly-plot').data.flatMap((t) => t.customdata)"
+    assert "other (50 frames)" not in str(tab.page.evaluate(labels))
+    tab.screenshot("flame_refined", FLAME)
+    click(tab, "forward")  # a box of the path, which the whole figure knows
+    tab.page.wait_for_timeout(600)
+    forward = state(tab)
+    assert forward["range"][1] - forward["range"][0] == pytest.approx(
+        0.254 * whole["range"][1], rel=0.01
+    )
+    assert not tab.errors
+    tab.page.get_by_text("whole").click()
+    tab.page.wait_for_timeout(400)
+    assert state(tab)["texts"] == whole["texts"]
+    assert not tab.errors
