@@ -75,17 +75,29 @@ def read_parquet(
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise ProfileFormatError(f"{source}: not whole parquet: {error}") from None
     metrics = [column.column for column in about.columns]
-    wanted = [*FRAME_COLUMNS, *dict.fromkeys(["count", "time_ns", *metrics])]
+    if not {"count", "time_ns"} <= {*metrics} or len({*metrics, *FRAME_COLUMNS}) < len(
+        [*metrics, *FRAME_COLUMNS]
+    ):
+        raise ProfileFormatError(
+            f"{source}: its metrics are {', '.join(metrics) or 'none'}; expected count, time_ns "
+            "and others, each once, and none that is named as a column of every frame table"
+        )
+    wanted = [*FRAME_COLUMNS, *metrics]
     missing = [name for name in wanted if name not in table.column_names]
     if missing:
         raise ProfileFormatError(f"{source}: column {missing[0]!r} is missing")
     try:
         columns = {name: _column(table.column(name), name, about.json) for name in wanted}
-    except (arrow.ArrowException, TypeError, ValueError) as error:
+    except (arrow.ArrowException, KeyError, TypeError, ValueError) as error:
         raise ProfileFormatError(f"{source}: a column is not as it was saved: {error}") from None
     frames = pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows, name="frame_id"), copy=False)
     _check_tree(frames, source, max_depth)
     check_times(frames, source)
+    for column in about.columns:
+        if column.additive and not pd.api.types.is_numeric_dtype(frames[column.column].dtype):
+            raise ProfileFormatError(
+                f"{source}: {column.column} is to be summed, and holds no numbers"
+            )
     own = tuple(about.columns)
     repeats = repeats_of(about.repeats, frames, own, source)
     return Profile(frames, own, tuple(about.devices), info or about.info, repeats)

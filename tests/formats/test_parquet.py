@@ -142,6 +142,17 @@ ONES = [1] * 9
         (lambda t: about(t, lambda a: a.update(version=99)), "parquet version 99; this protonlab"),
         (lambda t: about(t, lambda a: a.update(info=3)), "protonlab: .*info"),
         (lambda t: about(t, lambda a: a["devices"].append({})), "protonlab: .*device_type"),
+        (
+            lambda t: about(t, lambda a: a["columns"].pop(0)),
+            "its metrics are time_ns, .*expected co",
+        ),
+        (lambda t: about(t, lambda a: a["columns"].append(a["columns"][0])), "each once"),
+        (
+            lambda t: about(t, lambda a: a["columns"][2].update(column="depth")),
+            "none that is named as a column of every frame table",
+        ),
+        (lambda t: t.append_column("label", arrow.array(["x"] * 9)), "a column is not as it was"),
+        (lambda t: changed(t, bytes=["a"] * 9), "bytes is to be summed, and holds no numbers"),
         (lambda t: about(t, lambda a: a.update(repeats={})), "protonlab.repeats does not fit"),
         (lambda t: about(t, lambda a: a.update(json=["name"])), None),
     ],
