@@ -125,7 +125,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 
     unload(shell)
     formatter: Any = shell.display_formatter
-    for name in (_PROFILE, _TRACE):
+    for name in (_PROFILE, _TRACE, _COMPARISON):
         formatter.ipython_display_formatter.pop(".".join(name), None)
 
 
@@ -141,11 +141,18 @@ def _show_trace(trace: Trace) -> None:
     show_trace(trace)
 
 
+def _show_comparison(comparison: Comparison) -> None:
+    from protonlab.display import show_comparison
+
+    show_comparison(comparison)
+
+
 def _register_display(shell: InteractiveShell) -> None:
-    """Let a profile or trace that is a cell's value show itself as the cell that made it did."""
+    """Let a profile, trace or comparison that is a cell's value show its views."""
     formatter: Any = shell.display_formatter
     formatter.ipython_display_formatter.for_type_by_name(*_PROFILE, _show)
     formatter.ipython_display_formatter.for_type_by_name(*_TRACE, _show_trace)
+    formatter.ipython_display_formatter.for_type_by_name(*_COMPARISON, _show_comparison)
 
 
 def _running_shell() -> InteractiveShell | None:
@@ -155,5 +162,6 @@ def _running_shell() -> InteractiveShell | None:
 
 _PROFILE = ("protonlab.model.profile", "Profile")
 _TRACE = ("protonlab.model.trace", "Trace")
+_COMPARISON = ("protonlab.model.comparison", "Comparison")
 if (_shell := _running_shell()) is not None:
     _register_display(_shell)

@@ -1,4 +1,4 @@
-"""How a profile shows itself: a line of summary, then the views; in a terminal a text table."""
+"""How profiles, traces and comparisons show themselves: a few lines, then views; or text."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.display_functions import display
 
 from protonlab.front_end import front_end
-from protonlab.model import Profile, Trace, format_quantity
+from protonlab.model import Comparison, Profile, Trace, format_quantity
 from protonlab.model.statistics import interval
 from protonlab.model.units import counted, round_digits
-from protonlab.views import bars, flame, table, timeline
+from protonlab.views import bars, distribution_table, flame, table, timeline
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +51,7 @@ def show(
         If a metric is unknown in this profile.
     """
     asked = [profile.metric(name) for name in metrics or ()]
+    numeric = [metric.name for metric in asked if metric.form != "util_bound"]
     parts: list[object] = [summary(profile)]
     if profile.kernels.empty:
         view = ()
@@ -61,11 +62,11 @@ def show(
             summable = [metric.name for metric in asked if metric.additive]
             parts.append(flame(profile, metric=summable[0] if summable else "time"))
         elif name == "bars":
-            parts.append(bars(profile, metric=asked[0].name if asked else "time"))
+            parts.append(bars(profile, metric=numeric[0] if numeric else "time"))
         else:
             parts.append(table(profile, metrics=metrics))
             if profile.repeats is not None:
-                parts.append(_distribution(profile))
+                parts.append(distribution_table(profile, numeric[0] if numeric else "time"))
     first(parts[0])
     for part in parts[1:]:
         display(part)  # type: ignore[no-untyped-call]  # IPython 9 has types for a part of it
@@ -82,6 +83,18 @@ def show_trace(trace: Trace) -> None:
         parts.append(timeline(trace))
     if len(rows):
         parts.append(Rows(rows.drop(columns="name").set_index("label")))
+    for part in parts:
+        display(part)  # type: ignore[no-untyped-call]
+
+
+def show_comparison(comparison: Comparison) -> None:
+    """Display a comparison: its summary and rule, then flame graph, bars and table."""
+    parts: list[object] = [Summary((comparison.summary, *comparison.notes, comparison.rule))]
+    if not front_end().draws:
+        parts = [table(comparison), Summary((comparison.rule,))]  # the table says the rest
+    elif not comparison.kernels.empty:
+        parts += [flame(comparison)] if comparison.metric.additive else []
+        parts += [bars(comparison), table(comparison)]
     for part in parts:
         display(part)  # type: ignore[no-untyped-call]
 
@@ -165,12 +178,6 @@ def _repeats(profile: Profile) -> str:
         return line
     low, high = format_quantity(found.low, "s"), format_quantity(found.high, "s")
     return f"{line} (mean of n = {found.n}, {100 * found.confidence:g} % interval {low} to {high})"
-
-
-def _distribution(profile: Profile) -> Rows:
-    table = profile.distribution("time/us").set_index("label")
-    shown = table[["n", "min", "median", "max", "estimate", "low", "high"]]
-    return Rows(shown.rename(columns={"estimate": "mean"}).rename_axis(columns="time/us a repeat"))
 
 
 def _group(rows: pd.DataFrame, kernels: pd.DataFrame, state: str) -> str:

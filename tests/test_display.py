@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from protonlab.display import show, summary
+from protonlab import display
+from protonlab.display import show, show_comparison, summary
 from protonlab.errors import MetricError
 from protonlab.formats import load
-from protonlab.model import Profile, ProfileInfo
+from protonlab.front_end import HEADLESS
+from protonlab.model import Comparison, Profile, ProfileInfo, compare
 from protonlab.model.tuning import TuningTrial
 
 H200 = {"arch": "90", "num_sms": 132, "clock_rate": 1980000, "memory_clock_rate": 3201000,
@@ -174,6 +176,48 @@ def test_representation_is_one_short_line() -> None:
     assert text.startswith("<Profile 'run1': 3 kernels, 6 launches")
     assert "\n" not in text
     assert len(text) < 100
+
+
+def compared() -> Comparison:
+    after = {"_p_matmul": (3, 300), "clear": (1, 300), "at::add": (2, 100)}
+    return compare(profile_of(THREE, ProfileInfo()), profile_of(after, ProfileInfo()))
+
+
+def test_comparison_in_plain_python_is_text(capsys: pytest.CaptureFixture[str]) -> None:
+    show_comparison(compared())
+    out = capsys.readouterr().out
+    assert out.startswith("time 1.00 µs before, 700 ns after: faster by 30.0 %")
+    assert compared().rule in out
+    assert out.count("_p_matmul") == out.count("1 changed, 2 unchanged") == 1
+
+
+@pytest.mark.parametrize(
+    ("metric", "kinds"),
+    [
+        ("time", ["Summary", "FlameFigure", "BarsFigure", "KernelTable"]),
+        ("avg_time/us", ["Summary", "BarsFigure", "KernelTable"]),
+    ],
+)
+def test_comparison_in_a_notebook(
+    metric: str, kinds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[object] = []
+    monkeypatch.setattr(display, "display", shown.append)
+    monkeypatch.setattr(display, "front_end", lambda: HEADLESS)
+    profiles = compared()
+    show_comparison(compare(profiles.before, profiles.after, metric=metric))
+    assert [type(each).__name__ for each in shown] == kinds
+
+
+def test_comparison_of_nothing_is_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    nothing = profile_of({}, ProfileInfo())
+    show_comparison(compare(nothing, nothing))
+    assert "kernels: none" in capsys.readouterr().out
+
+
+def test_a_word_is_no_metric_for_bars(capsys: pytest.CaptureFixture[str]) -> None:
+    show(three_states(), metrics=["util_bound", "count"])
+    assert "util_bound" in capsys.readouterr().out
 
 
 SHELL = """\

@@ -1,6 +1,7 @@
 """Views: a profile as a figure or a table. Each returns what it made and shows nothing itself."""
 
 from protonlab.views._bars import bars
+from protonlab.views._distribution_table import distribution_table
 from protonlab.views._flame import flame
 from protonlab.views._roofline import RooflineFigure, roofline
 from protonlab.views._table import table
@@ -18,6 +19,7 @@ __all__ = [
     "RooflineFigure",
     "TimelineFigure",
     "bars",
+    "distribution_table",
     "figure_html",
     "figure_of",
     "flame",
