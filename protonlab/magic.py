@@ -199,18 +199,20 @@ class ProtonMagics(Magics):
     def _finish(self, recording: Recording, *, shows: bool = True) -> Profile | Trace | None:
         """Close a session, leave its profile or trace in the user's variables, show it."""
         self._open.remove(recording)
-        recording.stop()
         profile: Profile | Trace | None = None  # an older one under the name would mislead
-        try:
-            profile = recording.session.result
-        except CaptureError as error:
-            print(error)
-        for name in ("_proton", recording.options.name):
-            if name is not None:
-                self._shell.user_ns[name] = profile
-        if profile is not None and shows:
-            self._show(profile, recording)
-        recording.watch.clear()
+        with ExitStack() as stack:
+            stack.callback(recording.watch.clear)
+            try:
+                recording.stop()
+                profile = recording.session.result
+            except CaptureError as error:
+                print(error)
+            finally:  # also when an interrupt comes here
+                for name in ("_proton", recording.options.name):
+                    if name is not None:
+                        self._shell.user_ns[name] = profile
+            if profile is not None and shows:
+                self._show(profile, recording)
         return profile
 
     def _show(self, profile: Profile | Trace, recording: Recording) -> None:

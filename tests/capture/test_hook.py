@@ -22,6 +22,7 @@ from sample_kernels import (
     told_kernel,
     triton_kernels,
 )
+from triton.compiler import LazyDict
 from triton.profiler.hooks import LaunchHook as ProtonsHook
 from triton.profiler.hooks.hook import Hook
 
@@ -286,3 +287,12 @@ def test_beside_protons_own_hook_metrics_are_counted_once() -> None:
     finally:
         manager.unregister(99)
     assert metrics(session, "add_kernel [n=128]")["bytes"] == 2 * 12 * 128
+
+
+def test_filtered_launch_closes_the_frame_of_one_that_failed() -> None:
+    hook = LaunchHook(exclude="plain")
+    with Session(hook=hook) as session:
+        hook.enter(LazyDict({"name": "failed", "function": 1, "stream": 0}))  # and no exit
+        plain()
+    (found,) = session.profile.frames.query("name == 'plain_kernel'").to_dict("records")
+    assert (found["parent_id"], found["kind"], found["count"]) == (0, "kernel", 1)

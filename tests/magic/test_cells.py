@@ -8,7 +8,7 @@ import re
 from contextlib import nullcontext as nothing
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from IPython.core.error import UsageError
@@ -322,3 +322,16 @@ def test_a_value_after_finalize_shows_and_one_sentence_says_why(notebook: Notebo
     assert "finalized while it was being recorded" in ran.out
     for file in Path().glob("proton*"):
         file.unlink()
+
+
+def test_interrupt_while_the_profile_is_read_leaves_no_older_one(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(parts: Any, source: Any) -> None:
+        raise KeyboardInterrupt
+
+    notebook.run("%%proton run1 view=none\ndouble()")
+    monkeypatch.setattr("protonlab.capture._reading.result_of", interrupted)
+    notebook.run("%%proton run1\ndouble()")
+    assert notebook["run1"] is None
+    assert notebook["_proton"] is None
