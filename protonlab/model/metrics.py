@@ -98,7 +98,18 @@ class Metric:
             stand in ``sums.attrs["total"]``.
         parent
             Row of the parent of each row, for ``/%parent``.
+
+        Raises
+        ------
+        MetricError
+            If the table has no numbers of a source: a vector, text, or a property has no sum.
         """
+        for source in self.sources:
+            if source not in sums or pd.api.types.is_object_dtype(sums[source].dtype):
+                raise MetricError(
+                    f"{self.name!r} has no value here: {source} is a vector, text, or a property, "
+                    "which cannot be summed. profile.frames holds what each frame recorded"
+                )
         arrays = [
             sums[source].to_numpy(dtype=np.float64, na_value=np.nan) for source in self.sources
         ]

@@ -18,8 +18,11 @@ from protonlab.views.theme import FONT_SIZE
 _LONGEST_IN_HOVER = 400
 _HOVER_LINE = 90
 _HEAD = 8  # letters that remain of a beginning that is left out
-# Control characters, lone surrogates, and marks that turn the direction of the text around them.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Control characters, lone surrogates, what XML does not allow, and marks that turn the direction of
+# the text around them.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 _MARKS = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "$": "&#36;"}
 )
