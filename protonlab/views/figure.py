@@ -42,10 +42,15 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
         server = figure_server()
         if server.comm is None:  # closed by ipywidgets' close_all()
             server.open()
-        if type(self).refined is not ProfileFigure.refined:
+        if self.knows_more:
             server.remember(self, figure)
         # JupyterLab would prefer plotly's JSON to HTML and draw it without zoom and theme.
         return {"text/html": figure_html(figure, static), **others}
+
+    @property
+    def knows_more(self) -> bool:
+        """Whether there is more than it shows, so that a living kernel keeps it at hand."""
+        return type(self).refined is not ProfileFigure.refined
 
     def refined(self, focus: Any) -> ProfileFigure | None:
         """Return a figure with more of a part, for a page that zooms to it.

@@ -60,6 +60,11 @@ class FlameFigure(ProfileFigure):
 
     _source: tuple[Tree, Boxes, Look] | None = None  # a copy of the figure has none
 
+    @property
+    def knows_more(self) -> bool:
+        """Whether frames were folded."""
+        return self._source is not None and not bool(self._source[1].own.all())
+
     def refined(self, focus: Any) -> FlameFigure | None:
         """Give boxes to what is folded in one box.
 

@@ -22,6 +22,10 @@ _REMEMBERED = 8  # figures; a notebook keeps none that a cell only displayed
 class Refinable(Protocol):
     """A figure that knows more than it shows."""
 
+    @property
+    def knows_more(self) -> bool:
+        """Whether there is more than it shows."""
+
     def refined(self, focus: Any) -> Refinable | None:
         """Return a figure with more of a part, or None when there is nothing more."""
 
@@ -66,7 +70,8 @@ class FigureServer(anywidget.AnyWidget):
         if figure is None or refined is None:
             return None
         shown: dict[str, Any] = json.loads(refined.to_json())
-        self.remember(refined, shown)
+        if refined.knows_more:
+            self.remember(refined, shown)
         self._recent.append(figure)  # a page may ask the same figure for one part after the other
         return shown
 

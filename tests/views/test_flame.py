@@ -116,6 +116,12 @@ def test_hover_of_a_cxx_kernel_has_its_full_name() -> None:
     assert text.startswith(f"<b>reduce_kernel</b><br>{name}<br>")
 
 
+def test_hover_of_a_python_line_has_its_file() -> None:
+    tree = profile(frame("/home/me/train.py:12@step", kernel("k", 10)))
+    text = next(text for text in hovers(flame(tree)) if "train" in text)
+    assert text.startswith("<b>train.py:12 in step</b><br>/home/me/train.py:12@step<br>")
+
+
 def test_traces_are_named_for_the_legend() -> None:
     figure = flame(filtered())
     assert [(trace.name, len(trace.x)) for trace in figure.data] == [

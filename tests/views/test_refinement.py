@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -69,6 +70,12 @@ def test_zoom_to_a_folded_box_opens_it_and_again_what_is_folded_then() -> None:
     ]
     assert again is not None
     assert boxes(again.refined(~1))[2:] == [(6, "k4", 40, 10, 2), (7, "k5", 50, 10, 2)]
+
+
+def test_only_what_folds_is_kept_by_a_kernel() -> None:
+    assert flame(wide(), max_boxes=5).knows_more
+    assert not flame(wide()).knows_more
+    assert not copy.deepcopy(flame(wide(), max_boxes=5)).knows_more
 
 
 def test_nothing_is_folded_there() -> None:
