@@ -19,8 +19,23 @@ def test_each_says_where_it_was_recorded(name: str) -> None:
     assert one.info.name == name
     assert one.info.gpu == "NVIDIA H200"
     assert one.info.versions == {"triton": "3.9.0", "torch": "2.11.0", "driver": "580.159"}
-    assert one.info.when == "2026-11-29"
+    assert one.info.when == ("2026-11-30" if name == "flatten_sweep" else "2026-11-29")
+    assert f" on {one.info.when} " in one.info.notes[0]
     assert one.info.notes[0].endswith("not measured on this machine.")
+
+
+def test_the_flatten_sweep_has_both_settings_at_each_size() -> None:
+    frames = recorded.flatten_sweep().to_dataframe(["count", "bytes"])
+    scopes = frames[frames["label"].str.startswith("tokens_per_expert=")]
+    assert scopes["label"].str.partition("=")[2].astype(int).tolist() == [2**n for n in range(8)]
+    for scope in scopes.index:
+        kernels = frames[frames["parent_id"] == scope]
+        for words in ("persistent, flattened", "persistent, not flattened"):
+            one = kernels[kernels["label"].str.contains(words)]
+            assert one["count"].tolist() == [10]
+            assert (one["bytes"] > 0).all()
+        gluon = kernels[kernels["label"].str.startswith("matmul_mxfp4_gluon")]
+        assert gluon["bytes"].sum() == one["bytes"].sum()  # the classes' sum counts all once
 
 
 def test_training_is_four_steps_of_eight_layers() -> None:

@@ -10,6 +10,7 @@ from protonlab.formats import read_profile, read_trace
 from protonlab.model import Profile, ProfileInfo, Trace
 
 __all__ = [
+    "flatten_sweep",
     "gpt_compiled",
     "gpt_eager",
     "gpt_trace",
@@ -19,9 +20,25 @@ __all__ = [
 ]
 
 _WHERE = (
-    "Recorded on one NVIDIA H200 on 2026-11-29 with Triton 3.9.0, torch 2.11.0 and driver 580.159; "
+    "Recorded on one NVIDIA H200 on {} with Triton 3.9.0, torch 2.11.0 and driver 580.159; "
     "not measured on this machine."
 )
+
+
+def flatten_sweep() -> Profile:
+    """Matmuls of `protonlab.kernels` with FLATTEN_LOOPS and without, swept over tokens per expert.
+
+    64 experts, N = K = 5760, bf16 x mxfp4 weights, tokens spread at random, ten launches at each
+    size: of the plain Triton kernel with either setting, two frames, in two pipeline stages; and of
+    the Gluon engine, a frame for each row class, the first of which holds the numbers of all. Times
+    of classes overlap.
+
+    Returns
+    -------
+    Profile
+        One scope ``tokens_per_expert=…`` for each of 1, 2, 4, 8, 16, 32, 64 and 128.
+    """
+    return _read("flatten_sweep", when="2026-11-30", include="matmul_kernel|gluon_kernel")
 
 
 def graph_exclude() -> Profile:
@@ -110,7 +127,13 @@ def _read(file: str, *, name: str = "", **info: Any) -> Profile:
 
 
 def _info(
-    name: str, *, context: str = "shadow", exclude: str | None = None, tuned: bool = False
+    name: str,
+    *,
+    context: str = "shadow",
+    include: str | None = None,
+    exclude: str | None = None,
+    tuned: bool = False,
+    when: str = "2026-11-29",
 ) -> ProfileInfo:
     return ProfileInfo(
         name=name,
@@ -118,8 +141,9 @@ def _info(
         context=context,
         gpu="NVIDIA H200",
         versions={"triton": "3.9.0", "torch": "2.11.0", "driver": "580.159"},
-        when="2026-11-29",
+        when=when,
+        include=include,
         exclude=exclude,
         tuning=None if tuned else (),
-        notes=(_WHERE,),
+        notes=(_WHERE.format(when),),
     )
