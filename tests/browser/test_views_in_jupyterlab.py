@@ -179,7 +179,7 @@ def test_table_sorts_and_searches(notebook: Tab) -> None:
     assert [int(text) for text in column(4)] == sorted(counts, reverse=True)
     notebook.page.click(".protonlab-table th:nth-child(4) button")
     assert [int(text) for text in column(4)] == sorted(counts)
-    notebook.page.fill("input[type=search]", "SOFTMAX")
+    notebook.page.fill(".jp-CodeCell:nth-of-type(3) input[type=search]", "SOFTMAX")
     assert len(column(1)) == 2
     assert all("SoftMax" in text for text in column(1))
     notebook.screenshot("table_searched")
