@@ -206,6 +206,18 @@ def test_click_on_a_kernel_of_a_roofline_marks_it_in_the_flame_graph(
     assert not tab.errors
 
 
+def test_sentences_in_place_of_pictures(tab: Tab, tmp_path: Path) -> None:
+    trace, profile = load(b'{"traceEvents": []}'), load(b'[{"frame":{"name":"ROOT"},"metrics":{},'
+                                                        b'"children":[]}]')  # fmt: skip
+    assert isinstance(trace, Trace)
+    assert isinstance(profile, Profile)
+    open_page(tab, tmp_path / "page.html", timeline(trace), roofline(profile))
+    tab.page.wait_for_selector(".annotation-text >> text=The trace holds no event.")
+    tab.page.wait_for_selector(".annotation-text >> text=No kernel was recorded.")
+    assert tab.page.locator(".js-plotly-plot").count() == 2
+    assert not tab.errors
+
+
 def test_roofline_in_a_page(tab: Tab, tmp_path: Path, project: Path) -> None:
     profile = load(project / "protonlab/recorded/moe_sweep_3.9.0.hatchet")
     assert isinstance(profile, Profile)

@@ -17,6 +17,7 @@ class Timeline {
   // The figure with texts for the range, and either the overview or its detail.
   visible() {
     const { figure, width, plot } = this.drawing;
+    if (!figure.data.length) return figure; // a sentence
     const { xaxis, font, meta } = figure.layout;
     const [low, high] = this.range ?? xaxis.range;
     const room = plot?._fullLayout?.xaxis?._length ?? width - LANE_NAMES;
@@ -42,6 +43,7 @@ class Timeline {
 
   listen() {
     const { plot, host } = this.drawing;
+    if (!this.whole.data.length) return;
     for (const name of ["plotly_relayout", "plotly_doubleclick"]) plot.removeAllListeners(name);
     plot.on("plotly_relayout", () => this.follow());
     plot.on("plotly_doubleclick", () => this.show(null, this.whole));
