@@ -11,6 +11,19 @@ from protonlab.kernels._tile import tile_fast, tile_plain
 
 
 @triton.jit
+def _awaited(sums: tl.tensor) -> tl.tensor:
+    """Use the sums, so that the product that they come from is waited for.
+
+    Triton 3.9 leaves the last product of a step running into the next one and does not keep the
+    registers of its left operand, the dequantised weight. ptxas 13.0 gives them to the next tile
+    while the tensor cores still read them; seen on an H200 as wrong values and NaN.
+    """
+    return tl.inline_asm_elementwise(
+        "// $0", "=f,0", [sums], dtype=tl.float32, is_pure=True, pack=1
+    )
+
+
+@triton.jit
 def _dot(
     w: tl.tensor, x: tl.tensor, sums: tl.tensor, SPLIT_X: tl.constexpr, WIDE_DOT: tl.constexpr
 ) -> tl.tensor:
@@ -154,6 +167,8 @@ def matmul_kernel(
                     w = tl.load(w_places, mask=mask_n[:, None] & mask_k[None, :], other=0.0)
                 w_places += BLOCK_K
             sums = _dot(w, x, sums, SPLIT_X, WIDE_DOT)
+            if PACKED and not WIDE_DOT:
+                sums = _awaited(sums)
             x_places += BLOCK_K
         if SPLIT_K > 1:
             n_all = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)

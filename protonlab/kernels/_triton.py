@@ -14,8 +14,6 @@ from protonlab.kernels._problem import Problem
 
 _SUM_N, _SUM_M = 128, 8  # tile of the kernel that sums the parts of K
 _MOST_TILES = 2**31 - 1
-
-
 _INTERPRETED = isinstance(matmul_kernel, InterpretedFunction)
 _AMPERE, _HOPPER = (8, 0), (9, 0)
 
@@ -31,6 +29,8 @@ def unsupported(problem: Problem, options: MatmulOptions) -> str | None:
                 "x is on the CPU and Triton's interpreter is off; move x to a GPU, or set "
                 "TRITON_INTERPRET=1 before Triton is imported"
             )
+        if torch.version.hip:
+            return f"{device} is an AMD GPU, and the kernels are NVIDIA's"
         found = torch.cuda.get_device_capability(device)
         if found < _AMPERE:
             return f"it needs bfloat16, so compute capability 8.0, and {device} has {found}"

@@ -41,6 +41,14 @@ def test_assembly_is_for_hopper_and_triton_for_ampere_and_later(
     assert engine.has_assembly(problem.x.device) is assembly
 
 
+def test_amd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch calls them cuda, too, and some have Hopper's capability."""
+    monkeypatch.setattr(engine, "_INTERPRETED", False)
+    monkeypatch.setattr(torch.version, "hip", "6.4")
+    reason = engine.unsupported(problem_on_gpu(), matmul_options(8, 64, 64, packed=False))
+    assert reason == "cuda:0 is an AMD GPU, and the kernels are NVIDIA's"
+
+
 def test_more_tiles_than_32_bits_count() -> None:
     problem = problem_on_gpu()
     huge = Problem(
