@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -98,8 +99,9 @@ def test_kernel_of_known_bytes_lies_under_its_roof(measured: Roofs) -> None:
     x = torch.zeros(2**26, device="cuda")
     y = torch.empty_like(x)
     times = []
+    event: Any = torch.cuda.Event
     for _ in range(20):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start, end = event(enable_timing=True), event(enable_timing=True)
         start.record()
         y.copy_(x)
         end.record()

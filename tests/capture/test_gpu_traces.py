@@ -70,7 +70,7 @@ def test_timeline_and_gaps_of_a_session() -> None:
     add()
     with Session("t", data="trace") as session:
         add()
-        torch.cuda._sleep(1_000_000)
+        torch.cuda._sleep(1_000_000)  # type: ignore[no-untyped-call]
         add()
     trace = session.trace
     device = trace.idle.iloc[0]

@@ -11,7 +11,7 @@ from sample_kernels import add, plain
 
 from protonlab import Session
 from protonlab.capture import _reading
-from protonlab.capture._recording import Part
+from protonlab.capture._part import Part
 
 
 def launch(name: str, start: float, **metrics: str) -> dict[str, object]:

@@ -25,7 +25,8 @@ def event(name: str, start: float, duration: float, path: list[str], **more: Any
     args = {"call_stack": ["ROOT", *path], **more.pop("args", {})}
     place = more.pop("place", GPU)
     cat = more.pop("cat", "kernel")
-    return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": duration, "args": args} | place
+    times = {"ts": start, "dur": duration}
+    return {"ph": "X", "cat": cat, "name": name, "args": args, **times, **place}
 
 
 def by_hand() -> dict[str, Any]:
@@ -246,7 +247,8 @@ def test_failed_save_leaves_the_older_file(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text("older")
     trace = loaded(by_hand())
-    broken = trace.events.assign(path=[object()] * 6)
+    unwritable: Any = [object()] * 6
+    broken = trace.events.assign(path=unwritable)
     with pytest.raises(TypeError):
         Trace(broken, trace.lanes, trace.columns).save(path)
     assert path.read_text() == "older"
@@ -339,8 +341,6 @@ def test_documents_behind_each_other_are_one_trace() -> None:
     text = "\n".join(map(json.dumps, parts))
     together = protonlab.load(text.encode())
     assert isinstance(together, Trace)
-    pd.testing.assert_frame_equal(
-        together.events, protonlab.load(json.dumps(whole).encode()).events
-    )
+    pd.testing.assert_frame_equal(together.events, loaded(whole).events)
     with pytest.raises(ProfileFormatError, match="not whole JSON"):
         protonlab.load(text[:-9].encode())

@@ -53,7 +53,8 @@ def by_hand() -> Profile:
 
 
 def rows(figure: RooflineFigure) -> dict[str, dict[str, Any]]:
-    return {row["label"]: row for row in figure.kernels.to_dict("records")}
+    records: list[Any] = figure.kernels.to_dict("records")
+    return {row["label"]: row for row in records}
 
 
 def one(**metrics: Any) -> RooflineFigure:
