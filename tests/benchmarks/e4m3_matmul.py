@@ -79,8 +79,10 @@ class E4M3:
     def __init__(self, w: PackedWeight) -> None:
         self._n, self._k = w.shape[-2:]
         self._row_tiles, self._steps = w.values.shape[1:3]
-        self._values, self._scales = repacked(w), w.scales
-        self._scale = 64.0 * 2.0**-w.scale_shift  # e4m3's smallest exponent is 6 below e2m1's
+        self._values = repacked(w)
+        # The e8m0 codes themselves: a float32 holds them, but not those that the shift makes large.
+        self._scales = (w.scales.int() - w.scale_shift).clamp(0).to(torch.uint8)
+        self._scale = 64.0  # e4m3's smallest exponent is 6 below e2m1's
 
     def call(self, x: torch.Tensor, sizes: torch.Tensor, *, split: bool) -> Any:
         """Give a call that writes y, with x split in it or before."""
