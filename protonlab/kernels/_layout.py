@@ -22,8 +22,12 @@ largest scale leaves room for. So a product of kernel and weight comes out multi
 ``2 ** (scale_shift - 126)``, at most 1, and the kernel multiplies the sum by the inverse,
 `PackedWeight.output_scale`. That is exact, also in the smallest of bfloat16's normal numbers, if
 the scales of a weight (blocks of zeros aside) span at most a factor 2**126, none is NaN and none
-below 2**-125: `PackedWeight.fast` says so. Other weights keep their e8m0 codes as they are, shift
-0, and kernels take another way, which converts an eighth of each value through float32.
+below 2**-125: `PackedWeight.fast` says so. What x may hold follows: float32 sums keep every bit of
+products of x and w from ``2**-126 * output_scale`` up, where ``output_scale`` is 1, or half the
+largest scale if that is more.
+
+Other weights keep their e8m0 codes as they are, shift 0, and kernels take another way, which
+converts an eighth of each value through float32.
 """
 
 from __future__ import annotations
