@@ -179,7 +179,10 @@ class Watch:
                     self._tell()
                 if time.monotonic() >= due:
                     cost = self._update()
-                    due = time.monotonic() + max(self._every, cost / _SHARE) - _TICK_S / 2
+                    pause = cost / _SHARE
+                    if self._readings == 1:  # it paid for imports and the like, once and for all
+                        pause = min(pause, 2.0 * self._every)
+                    due = time.monotonic() + max(self._every, pause) - _TICK_S / 2
             except CaptureError as error:  # with repeats, or when the cell ends all sessions
                 self._session.notes.append(f"live={self._every}: {error}")
                 due = math.inf
