@@ -133,7 +133,7 @@ class Roofs:
             rate = device.peak_flops(width) if width in FLOPS_WIDTHS else None
             if rate is not None:
                 roofs.append(Roof(name, rate, "FLOP/s", rate, rate))
-        notes = (device.why_no_peak,) if device.why_no_peak else ()
+        notes = () if len(roofs) > 1 else (f"No data sheet's peaks are known for {device}.",)
         return cls(gpu or str(device), source=DATA_SHEET, roofs=tuple(roofs), notes=notes)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -87,7 +87,8 @@ def roofline(
     chosen, notes = roofs_of(profile, roofs, cached_roofs(used))
     selection = select(profile, everything=everything)
     points = points_of(selection.kernels, chosen)
-    title = title_of(profile.info.name, f"roofline, {chosen.source}", profile.where)
+    source = chosen.source if chosen.roofs else "no roof known"
+    title = title_of(profile.info.name, f"roofline, {source}", profile.where)
     if points.table.empty:
         recorded = bool(len(selection.kernels))
         why = "No kernel recorded both flops and bytes." if recorded else "No kernel was recorded."

@@ -60,7 +60,7 @@ def test_data_sheet_by_hand() -> None:
     unknown = Roofs.of_data_sheet(Device("CUDA", 0, "75"))
     assert unknown.roofs == ()
     assert unknown.bandwidth is None
-    assert unknown.notes[0].startswith("no peak rates are known for CUDA device 0")
+    assert unknown.notes == ("No data sheet's peaks are known for CUDA 0 (sm_75).",)
 
 
 def test_saved_roofs_are_the_same(tmp_path: Path) -> None:

@@ -249,6 +249,7 @@ def test_one_kernel_on_a_device_without_roofs() -> None:
     figure = roofline(replace(found, devices=()))
     assert rows(figure)["k"]["bound"] == "unknown"
     assert "The profile names no device." in figure.layout.annotations[0].text
+    assert "roofline, no roof known" in figure.layout.title.text
     assert not [trace for trace in figure.data if trace.meta == "roof"]
 
 
