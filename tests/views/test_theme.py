@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -60,11 +62,23 @@ def test_text_on_each_box_can_be_read(role: str, mode: str) -> None:
         assert contrast(getattr(INK, mode), getattr(look.hatch, mode)) >= 4.5
 
 
-@pytest.mark.parametrize("colour", [TEXT, MUTED])
+@pytest.mark.parametrize("colour", [TEXT, MUTED, theme.REFERENCE])
 def test_text_on_the_page_can_be_read(colour: object) -> None:
     for mode, page in zip(MODES, PAGE, strict=True):
         assert contrast(getattr(colour, mode), page) >= 4.5
         assert contrast(getattr(colour, mode), getattr(HOVER, mode)) >= 4.5
+
+
+@pytest.mark.parametrize("page", [*PAGE, "#111418"])  # the last is that of an exported page
+def test_text_on_the_bars_of_a_table_can_be_read(page: str) -> None:
+    css = (resources.files("protonlab.views") / "static" / "table.css").read_text("utf-8")
+    bars = re.findall(r"share i[^}]*rgba\((\d+), (\d+), (\d+), ([\d.]+)\)", css)
+    assert len(bars) == 2
+    text = TEXT.light if page == PAGE[0] else TEXT.dark
+    ground = np.array([int(page[i : i + 2], 16) for i in (1, 3, 5)])
+    for *bar, part in bars:
+        mixed = np.array(list(map(int, bar))) * float(part) + ground * (1 - float(part))
+        assert contrast(text, "#" + "".join(f"{round(value):02x}" for value in mixed)) >= 4.5
 
 
 @pytest.mark.parametrize("colour", [theme.REFERENCE, theme.WHISKER, theme.OUTLINE])
