@@ -34,6 +34,7 @@ VIEWS: dict[str, Callable[[], Any]] = {
     "flame_of_difference": lambda: flame(
         compare(recording("gpt_train"), recording("gpt_compiled"))
     ),
+    "flame_of_two_ranks": lambda: flame(compare(recording("ddp_rank0"), recording("ddp_rank1"))),
     "bars": lambda: bars(recording("gpt_train"), top=12),
     "bars_of_bandwidth": lambda: bars(recorded.moe_sweep(), metric="gbyte/s"),
     "timeline": lambda: timeline(recording("gpt_trace")),
