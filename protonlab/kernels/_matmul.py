@@ -100,9 +100,9 @@ def matmul(
         Whether the next tile's loads run during this tile's epilogue (``FLATTEN_LOOPS`` of the
         plain Triton kernel); None leaves it to `matmul_options`.
     engine
-        ``"auto"`` takes the one that was measured to be faster: Gluon on a Hopper GPU where it
-        can, plain Triton on other GPUs since Ampere and on Triton's interpreter, and elsewhere the
-        reference, float64 in torch.
+        ``"auto"`` takes the one that was measured to be faster: with routing, Gluon on a Hopper
+        GPU where it can; else plain Triton, on GPUs since Ampere and on Triton's interpreter; and
+        elsewhere the reference, float64 in torch.
     options
         From `matmul_options`; None for its defaults.
     debug
@@ -217,10 +217,14 @@ def _default_options(problem: Problem, engine: EngineName, overlap: bool | None)
 
 
 def _engine(problem: Problem, overlap: bool | None) -> EngineName:
-    """Take the fastest engine that can; the switch is plain Triton's."""
+    """Take the engine that was measured to be fastest, of those that can.
+
+    The switch is plain Triton's, and for one weight without routing Gluon was not measured.
+    """
+    gluon = overlap is None and problem.routing is not None
     for name in reversed(ENGINES):
         options = _default_options(problem, name, overlap)
-        if (name != "gluon" or overlap is None) and not ENGINES[name].unsupported(problem, options):
+        if (name != "gluon" or gluon) and not ENGINES[name].unsupported(problem, options):
             return name
     raise AssertionError("the reference computes everything")
 

@@ -1,0 +1,52 @@
+"""The Gluon engine on a Hopper GPU: every row class, parts of K, bias and scatter at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import triton
+from exact import assert_rounded, expected, random_weight, random_x
+
+from protonlab.kernels import Epilogue, Routing, matmul, matmul_options, pack
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(
+        not torch.cuda.is_available()
+        or torch.cuda.get_device_capability() != (9, 0)
+        or tuple(int(part) for part in triton.__version__.split(".")[:2]) < (3, 9),
+        reason="needs a Hopper GPU and Triton 3.9",
+    ),
+]
+
+
+@pytest.mark.parametrize("rows", [8, 16, 24, 32, 40, 48, 64, 72, 80, 96, 128, 144, 160, 192, 256])
+def test_each_row_class(rows: int) -> None:
+    sizes = [rows, 0, rows - 1, 1, rows + 3]
+    w, x = pack(random_weight(5, 700, 416)), random_x(sum(sizes), 416)
+    options = matmul_options(len(x), 700, 416, experts=5, engine="gluon", row_classes=(rows,))
+    y = matmul(x, w, routing=Routing(sizes), options=options)
+    assert_rounded(y, expected(x, w, Routing(sizes)), sums=1e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 8, 64, 100, 300])
+@pytest.mark.parametrize("split_k", [1, 3, 4])
+def test_parts_of_k(rows: int, split_k: int) -> None:
+    w, x = pack(random_weight(520, 1088)), random_x(rows, 1088)
+    options = matmul_options(rows, 520, 1088, engine="gluon", split_k=split_k)
+    y = matmul(x, w, options=options)
+    assert_rounded(y, expected(x, w), sums=1e-5)
+    assert torch.equal(matmul(x, w, options=options), y)
+
+
+def test_bias_gather_and_scatter() -> None:
+    sizes = [5, 0, 20, 3]
+    w, x = pack(random_weight(4, 200, 160)), random_x(28, 160)
+    order = torch.randperm(28, generator=torch.Generator().manual_seed(0)).cuda()
+    routing: Any = Routing(torch.tensor(sizes).cuda(), order, order.flip(0))
+    epilogue = Epilogue(torch.randn(4, 200, device="cuda"))
+    y = matmul(x, w, routing=routing, epilogue=epilogue, engine="gluon")
+    plain = matmul(x, w, routing=routing, epilogue=epilogue, engine="reference")
+    assert torch.allclose(y.float(), plain.float(), rtol=2**-8, atol=1e-4)
