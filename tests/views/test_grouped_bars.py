@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 from small_profiles import EVIL, filtered, frame, hand, kernel, profile
+from test_figure import PROFILES
 
 from protonlab.errors import MetricError, ProtonLabError
+from protonlab.formats import load
 from protonlab.model import Profile
 from protonlab.model.repeats import Repeats
 from protonlab.views import BarsFigure, bars
@@ -219,3 +222,13 @@ def test_names_of_groups_are_escaped() -> None:
                 assert "<img" not in text
         assert "<img" not in figure.layout.title.text
         assert not any("<img" in text for text in figure.layout.yaxis.ticktext)
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_groups_of_every_recorded_profile_add_up_to_the_whole(path: Path) -> None:
+    recorded = load(path)
+    total = recorded.inclusive["time_ns"].iloc[0]
+    for options in ({}, {"by": "scope"}, {"by": "device"}, {"by": "[aeiou]"}, {"stacked": True}):
+        figure = bars(recorded, everything=True, top=10_000, **options)  # type: ignore[arg-type]
+        widths = [sum(trace.x) for trace in figure.data if trace.meta == "boxes"]
+        assert sum(widths) == pytest.approx(total, rel=1e-12)
