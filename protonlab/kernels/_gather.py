@@ -32,8 +32,8 @@ def gather_kernel(
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     source = tl.load(gather_ptr + row).to(tl.int64)
-    inside = (source >= 0) & (source < x_rows)
-    values = tl.load(x_ptr + source * stride + column, mask=inside & (column < k), other=0.0)
+    end = tl.where((source >= 0) & (source < x_rows), k, 0)
+    values = tl.load(x_ptr + source * stride + column, mask=column < end, other=0.0)
     tl.store(out_ptr + row * k + column, values, mask=column < k)
 
 

@@ -101,8 +101,8 @@ def row_classes(average: int) -> tuple[int, ...]:
 
 
 def class_of_one(rows: int) -> int:
-    """Choose the class for blocks of one weight's rows: the widest of those that pad least."""
-    return min(_OF_ONE, key=lambda width: (-(-rows // width) * width, -width))
+    """Choose the class for blocks of one weight's rows: few blocks, then little padding."""
+    return min(_OF_ONE, key=lambda width: (-(-rows // width), width))
 
 
 def _padding(row_tiles: int, strips: int) -> float:
