@@ -140,7 +140,8 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
             self._notes.tell("late", "", f"metrics on the GPU could not be read: {error}", None)
 
     def end(self) -> None:
-        """End a session: say what the detector of synchronisations found."""
+        """End a session: name keys that were never held, and what waited for the GPU."""
+        self._writer.name_absent_keys()
         detector, self._detector = self._detector, None
         if detector is not None:
             for kernel, message, place in detector.findings():

@@ -38,17 +38,27 @@ class MetricWriter:
         self._notes = notes
         self._types: dict[str, type] = {}
         self._vectors: set[str] = set()
+        self._seen: set[str] = set()  # keys of launch metadata, wanted or not
         self._late: LateMetrics | None = None  # needed before Triton 3.7 only, and imports torch
 
     def renew(self) -> None:
         """Let metrics have new types."""
         self._types.clear()
         self._vectors.clear()
+        self._seen.clear()
 
     def settle(self) -> None:
         """Write the metrics that waited for the GPU."""
         if self._late is not None:
             self._late.settle(self._types)
+
+    def name_absent_keys(self) -> None:
+        """Say which keys were to be recorded and stood in no launch metadata."""
+        absent = sorted((self._record or frozenset()) - self._seen)
+        if absent and self._seen:
+            seen = ", ".join(sorted(self._seen))
+            message = f"record={','.join(absent)}: no launch metadata held that; it held {seen}"
+            self._notes.tell("", "record", message, None)
 
     def write(
         self,
@@ -74,6 +84,7 @@ class MetricWriter:
         if len(data) <= len(RESERVED_KEYS):
             return
         kernel.read = need_a_look
+        self._seen.update(str(key) for key in data if key not in RESERVED_KEYS)
         found = sort_metrics(
             data, record=self._record, types=self._types, vectors=proton.records_vectors
         )

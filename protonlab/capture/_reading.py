@@ -104,7 +104,8 @@ def profile_of(parts: Sequence[Part], source: Source) -> Profile:
     profile = pieces[0][1] if len(pieces) == 1 and pieces[0][0] is None else merged(pieces)
     kept = record.kept
     profile = profile.with_hook(record.kernel_of, kept, record.filtered, kept)
-    notes = list(info.notes)
+    found = (note for _, piece in pieces for note in piece.info.notes)
+    notes = list(dict.fromkeys([*info.notes, *found]))
     if lost:
         notes.append(
             f"the last repeat did not end; {counted(lost, 'launch', 'launches')} of it left out"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -37,6 +37,7 @@ MAX_DEPTH, MAX_FRAMES = 10_000, 20_000_000
 _NAME = attrgetter("frame.name")
 _METRICS = attrgetter("metrics")
 # Triton's and our own frames between a launch in the user's code and its kernel.
+_MOST_NAMES = 3
 _LAUNCHING = re.compile(
     r"/triton/(runtime/(jit|autotuner|interpreter)|backends/\w+/driver|compiler/compiler|knobs"
     r"|profiler/(\w+/)?\w+)\.py$|/protonlab/capture/\w+\.py$"
@@ -99,6 +100,7 @@ def _read(
     nowhere = np.full(len(names), -1, dtype=np.int8)
     kinds = {each.raw: each.kind for each in extra.columns}
     columns, metrics_of = _metric_columns(raw, kinds, len(names))
+    info = replace(info, notes=(*info.notes, *_not_finite(raw, names)))
     frames = pd.DataFrame(
         {
             "parent_id": parent,
@@ -139,6 +141,28 @@ def _metric_columns(
         added[column.column] = data
         columns.append(replace(column, additive=column.additive and additive))
     return tuple(columns), added
+
+
+def _not_finite(
+    raw: Mapping[str, tuple[IntArray, list[Any]]], names: npt.NDArray[np.object_]
+) -> Iterator[str]:
+    """Say which metrics are missing for NaN or infinity, which Proton writes as null in JSON."""
+    for metric, (rows, values) in raw.items():
+        types = set(map(type, values))
+        if types <= {float}:
+            odd = ~np.isfinite(np.array(values, dtype=np.float64))
+        elif types & {float, list, type(None)}:
+            odd = np.array([not _all_finite(value) for value in values])
+        else:
+            continue
+        if odd.any():
+            whose = list(dict.fromkeys(names[rows[odd]]))
+            shown = ", ".join([*whose[:_MOST_NAMES], *(["…"] if whose[_MOST_NAMES:] else [])])
+            yield f"{metric} of {shown} came to NaN or infinity, so it is missing"
+
+
+def _all_finite(value: Any) -> bool:
+    return all(map(_all_finite, value)) if isinstance(value, list) else finite(value) is not None
 
 
 def _devices_of(

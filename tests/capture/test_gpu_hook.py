@@ -41,6 +41,16 @@ def test_tensor_of_one_value(dtype: torch.dtype) -> None:
     assert session.profile.info.notes == ()
 
 
+@pytest.mark.filterwarnings("ignore:.*has no metric 'n'")
+def test_nan_in_a_tensor_is_named() -> None:
+    n = torch.tensor(float("nan"), device="cuda")
+    with Session() as session:
+        told({"n": n, "m": 2})
+    (note,) = session.profile.info.notes
+    assert "nan" in note.lower(), note
+    assert kernel(session, "told_kernel")["m"] == 2
+
+
 def test_tensor_is_taken_as_it_was_at_the_launch() -> None:
     n = torch.zeros((), device="cuda", dtype=torch.int64)
     with Session() as session:

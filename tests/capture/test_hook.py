@@ -296,3 +296,17 @@ def test_filtered_launch_closes_the_frame_of_one_that_failed() -> None:
         plain()
     (found,) = session.profile.frames.query("name == 'plain_kernel'").to_dict("records")
     assert (found["parent_id"], found["kind"], found["count"]) == (0, "kernel", 1)
+
+
+def test_keys_to_record_that_no_metadata_held_are_named() -> None:
+    message = "record=n_tokns,spam: no launch metadata held that; it held bytes, n_tokens"
+    with pytest.warns(UserWarning, match=re.escape(message)):
+        session = record({"n_tokens": 3, "bytes": 1}, record="spam,n_tokns,bytes")
+    assert session.profile.info.notes == (message,)
+    assert metrics(session) == {"bytes": 1}
+
+
+def test_keys_to_record_are_not_missed_where_nothing_had_metadata() -> None:
+    with Session(record="n_tokens") as session:
+        plain()
+    assert session.profile.info.notes == ()

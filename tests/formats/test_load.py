@@ -1,4 +1,5 @@
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from builders import H200, SMALL, document, frame, kernel
 
 import protonlab
 from protonlab.errors import ProfileFormatError, ProtonLabError
+from protonlab.formats import read_profile
 from protonlab.model import ProfileInfo
 
 PROFILES = Path(__file__).parent.parent / "profiles"
@@ -309,3 +311,15 @@ def test_the_recursion_limit_is_left_alone() -> None:
     before = sys.getrecursionlimit()
     protonlab.load(nested(2000))
     assert sys.getrecursionlimit() == before
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, None, [1.0, None], [math.nan, 2.0]])
+def test_what_is_not_finite_is_missing_and_named(value: Any) -> None:
+    children = [
+        {"frame": {"name": name}, "metrics": {"loss": loss, "n": 1}, "children": []}
+        for name, loss in [("a", value), ("b", 0.5), ("c", value)]
+    ]
+    root = {"frame": {"name": "ROOT"}, "metrics": {}, "children": children}
+    profile = read_profile(msgpack.packb([root, {}]))
+    assert profile.info.notes == ("loss of a, c came to NaN or infinity, so it is missing",)
+    assert profile.frames["n"].tolist()[1:] == [1, 1, 1]
