@@ -15,6 +15,7 @@ from protonlab.model import Metric
 from protonlab.model.frames import OVERHEAD_KINDS, FloatArray, IntArray
 from protonlab.views import theme
 from protonlab.views.compared_tree import ComparedTree
+from protonlab.views.differences import difference_roles, difference_words
 from protonlab.views.hover import caption
 from protonlab.views.libraries import library_of
 from protonlab.views.names import escaped
@@ -72,8 +73,8 @@ def coloring(tree: Tree, color: str, nodes: IntArray) -> Coloring:
             raise ProtonLabError(
                 "color='difference' needs two profiles: flame(protonlab.compare(before, after))"
             )
-        changes = zip(frames["change"], frames["ratio"], strict=True)
-        return Coloring([theme.role_of_difference(change, ratio) for change, ratio in changes])
+        roles = difference_roles(tree.metric, frames["change"], frames["ratio"])
+        return Coloring(roles, difference_words(tree.metric))
     if not isinstance(tree, MeasuredTree):
         raise ProtonLabError(
             f"color={color!r}: a comparison is coloured by 'difference', 'kind' or 'library'"
