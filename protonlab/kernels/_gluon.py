@@ -42,10 +42,11 @@ def unsupported(problem: Problem, options: MatmulOptions) -> str | None:
         return f"x is {x.dtype}; it takes bfloat16: x.to(torch.bfloat16)"
     if problem.epilogue.activation is not None:
         return f"it has no activation {problem.epilogue.activation!r}; apply it to y"
-    if problem.gather is None and (x.data_ptr() % 16 or x.stride(0) % 8):
+    apart = x.stride(0)
+    if problem.gather is None and (x.data_ptr() % 16 or apart % 8 or apart < problem.k):
         return (
-            f"rows of x begin at multiples of {2 * x.stride(0)} bytes from {x.data_ptr():#x}, and "
-            "TMA needs multiples of 16: x.contiguous()"
+            f"rows of x begin {2 * apart} bytes apart, the first at {x.data_ptr():#x}; TMA needs "
+            "multiples of 16, and rows that do not overlap: x.contiguous()"
         )
     wrong = [rows for rows in options.row_classes if split_rows(rows) is None]
     if wrong:
