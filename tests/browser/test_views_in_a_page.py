@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from small_profiles import hand, kernel, profile
+from small_profiles import chain, hand, kernel, profile
 
 from protonlab.formats import load
 from protonlab.views import bars, figure_html, flame, page_script
@@ -142,6 +142,17 @@ def test_keys_move_up_on_a_flame_and_down_on_an_icicle(tab: Tab, tmp_path: Path)
     tab.page.keyboard.press("Enter")
     tab.page.wait_for_timeout(300)
     assert tab.page.evaluate(RANGE) == [0, 600]
+
+
+def test_what_is_deep_or_wide_is_drawn_all_the_same(tab: Tab, tmp_path: Path) -> None:
+    wide = profile(*(kernel(f"k{i}", 1 + i % 7) for i in range(10_000)))
+    figures = [flame(chain(499, kernel("deepest", 7))), flame(wide), flame(profile())]
+    offline(tab).page.goto(write_page(tmp_path / "page.html", *figures))
+    tab.wait_for_figures(2)
+    plots = tab.page.locator(".js-plotly-plot")
+    assert [plot.locator(".bars .point").count() for plot in plots.all()] == [501, 1500, 0]
+    assert plots.nth(2).get_by_text("No kernel was recorded.").is_visible()
+    assert not tab.errors
 
 
 def click_box(page: Page, label: str) -> None:
