@@ -22,7 +22,7 @@ from protonlab.views.columns import Column
 from protonlab.views.names import escaped, told_apart
 
 _TEXT_WIDTH = 110
-_SHORTEST = 24
+_SHORTEST = 36
 _WORDS = ' class="words"'
 _GAP = 3  # letters from one column of the text to the next
 

@@ -74,7 +74,11 @@ def test_views_are_drawn_by_our_module_in_both_themes(notebook: Tab) -> None:
     assert len([size for size in notebook.received if size > 1_000_000]) == 1  # plotly.js, once
     notebook.screenshot("views_light")
     notebook.set_theme("dark")
-    dark = state(notebook)
+    for _ in range(50):  # a repaint takes its time on a busy machine
+        dark = state(notebook)
+        if dark["colors"] != first["colors"]:
+            break
+        notebook.page.wait_for_timeout(200)
     assert set(dark["colors"]).isdisjoint(first["colors"])
     notebook.screenshot("views_dark")
     notebook.set_theme("light")
