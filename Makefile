@@ -6,6 +6,9 @@ VENV ?= .venv
 # A CUDA build of torch brings the Triton that belongs to it; a CPU build brings none, then this one.
 TRITON ?= 3.9.0
 
+# Tests of one file stay in one process, and those that need a browser, too (tests/conftest.py).
+PYTEST = --numprocesses auto --maxprocesses 4 --dist loadgroup
+
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check
 RECIPES = pyproject.toml constraints.txt Makefile
 
@@ -15,7 +18,7 @@ demo: $(VENV)/.installed
 	@$(VENV)/bin/protonlab demo
 
 test: $(VENV)/.installed-test
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest $(PYTEST)
 
 lint: $(VENV)/.installed-test
 	$(VENV)/bin/ruff format --check

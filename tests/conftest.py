@@ -34,6 +34,16 @@ def find_browser() -> str | None:
     return next(filter(None, map(shutil.which, names)), None)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep each file's tests in one process, and all that need a browser in one: they are heavy."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        group = "browser" if item.get_closest_marker("browser") else item.nodeid.split("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("gpu") and not GPUS:
         pytest.skip("needs an NVIDIA GPU; the driver offers none")
