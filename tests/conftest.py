@@ -34,16 +34,6 @@ def find_browser() -> str | None:
     return next(filter(None, map(shutil.which, names)), None)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep each file's tests in one process, and all that need a browser in one: they are heavy."""
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-    for item in items:
-        group = "browser" if item.get_closest_marker("browser") else item.nodeid.split("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("gpu") and not GPUS:
         pytest.skip("needs an NVIDIA GPU; the driver offers none")
@@ -53,10 +43,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # Playwright keeps an event loop running in this thread as long as its browser lives, and other
     # tests start loops of their own; so browser tests come last.
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    if config.pluginmanager.hasplugin("xdist"):
+        # Tests of a file share its fixtures. Two browsers at a time would starve each other.
+        for item in items:
+            is_browser = item.get_closest_marker("browser") is not None
+            group = "browser" if is_browser else item.nodeid.split("::")[0]
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
