@@ -110,7 +110,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         return self._filter.exclude
 
     @property
-    def record(self) -> HookRecord:
+    def seen(self) -> HookRecord:
         """What the hook has seen since it was made."""
         kernels = self._kernels.items()
         return HookRecord(
@@ -130,7 +130,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
             from protonlab.capture._synchronisations import SyncDetector  # which imports torch
 
             self._detector = SyncDetector()
-        return self.record
+        return self.seen
 
     def settle(self) -> None:
         """Write what could not be written at its launch; Proton must still be recording."""

@@ -77,7 +77,7 @@ class HookSession:
         """What the hook saw since `start`, with the notes of all that looked."""
         assert self._before is not None
         first = tuple(self._launches.notes) if self._launches is not None else ()
-        record = self.hook.record.since(self._before)
+        record = self.hook.seen.since(self._before)
         return record.with_notes(*first, *self._replays.notes)
 
     @property

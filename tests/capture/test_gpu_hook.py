@@ -110,7 +110,7 @@ def test_hook_in_a_session_of_protons() -> None:
     kernels = profile.kernels.set_index("name")
     assert kernels.loc["add_kernel [n=128]", "n_tokens"] == 8, kernels
     assert kernels.loc["plain_kernel", "count"] == 1, kernels
-    assert hook.record.launches["plain_kernel"] == (1, 0)
+    assert hook.seen.launches["plain_kernel"] == (1, 0)
 
 
 def tune_metadata(grid: Any, metadata: Any, args: dict[str, Any]) -> dict[str, Any]:
