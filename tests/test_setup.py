@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 # Where conda-forge's name differs from PyPI's.
 CONDA_NAMES = {
     "msgpack": "msgpack-python",
+    "kaleido": "python-kaleido",
     "playwright": "playwright-python",
     "torch": "pytorch",
 }
