@@ -1,0 +1,23 @@
+"""``protonlab doctor``: whether kernels can be recorded here."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.pass_context
+def doctor(context: click.Context) -> None:
+    """Look at what recording needs here, and try to record.
+
+    Exits with 1 when recording is impossible. What it prints names devices and versions only.
+    """
+    from rich.console import Console
+
+    from protonlab.capture import doctor as diagnose
+
+    with Console(stderr=True).status("Trying to record …"):
+        diagnosis = diagnose()
+    click.echo(str(diagnosis))
+    if not diagnosis.can_record:
+        context.exit(1)
