@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ProfileFormatError,
         ProtonLabError,
     )
+    from protonlab.experiment import compare_compiled
     from protonlab.formats import export_trace, load
     from protonlab.model import (
         Comparison,
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
         Trace,
         compare,
     )
+    from protonlab.model.compiled import CompiledComparison
     from protonlab.report import export_report
-    from protonlab.views import bars, flame, roofline, table, timeline
+    from protonlab.views import bars, flame, ptx_difference, roofline, table, timeline
 
 # Public name -> the module that defines it.
 _HOME = {
@@ -54,6 +56,7 @@ _HOME = {
     "Trace": "protonlab.model",
     "bars": "protonlab.views",
     "compare": "protonlab.model",
+    "compare_compiled": "protonlab.experiment",
     "device": "protonlab.capture",
     "doctor": "protonlab.capture",
     "export_report": "protonlab.report",
@@ -61,6 +64,7 @@ _HOME = {
     "flame": "protonlab.views",
     "load": "protonlab.formats",
     "measure_roofs": "protonlab.capture",
+    "ptx_difference": "protonlab.views",
     "roofline": "protonlab.views",
     "table": "protonlab.views",
     "timeline": "protonlab.views",
@@ -84,6 +88,7 @@ __all__ = [
     "__version__",
     "bars",
     "compare",
+    "compare_compiled",
     "device",
     "doctor",
     "export_report",
@@ -92,6 +97,7 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "measure_roofs",
+    "ptx_difference",
     "roofline",
     "table",
     "timeline",
@@ -125,7 +131,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 
     unload(shell)
     formatter: Any = shell.display_formatter
-    for name in (_PROFILE, _TRACE, _COMPARISON):
+    for name in (_PROFILE, _TRACE, _COMPARISON, _COMPILED):
         formatter.ipython_display_formatter.pop(".".join(name), None)
 
 
@@ -147,12 +153,21 @@ def _show_comparison(comparison: Comparison) -> None:
     show_comparison(comparison)
 
 
+def _show_compiled(comparison: CompiledComparison) -> None:
+    from IPython.core.display_functions import display
+
+    from protonlab.views import compiled_table
+
+    display(compiled_table(comparison))  # type: ignore[no-untyped-call]
+
+
 def _register_display(shell: InteractiveShell) -> None:
     """Let a profile, trace or comparison that is a cell's value show its views."""
     formatter: Any = shell.display_formatter
     formatter.ipython_display_formatter.for_type_by_name(*_PROFILE, _show)
     formatter.ipython_display_formatter.for_type_by_name(*_TRACE, _show_trace)
     formatter.ipython_display_formatter.for_type_by_name(*_COMPARISON, _show_comparison)
+    formatter.ipython_display_formatter.for_type_by_name(*_COMPILED, _show_compiled)
 
 
 def _running_shell() -> InteractiveShell | None:
@@ -163,5 +178,6 @@ def _running_shell() -> InteractiveShell | None:
 _PROFILE = ("protonlab.model.profile", "Profile")
 _TRACE = ("protonlab.model.trace", "Trace")
 _COMPARISON = ("protonlab.model.comparison", "Comparison")
+_COMPILED = ("protonlab.model.compiled", "CompiledComparison")
 if (_shell := _running_shell()) is not None:
     _register_display(_shell)

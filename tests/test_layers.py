@@ -34,6 +34,7 @@ ROOMS = {
     "capture": Room("errors model formats front_end", "numpy pynvml torch triton"),
     "views": Room("errors model formats front_end", "anywidget numpy pandas plotly rich traitlets"),
     "kernels": Room("errors", "numpy torch triton"),
+    "experiment": Room("errors model capture"),
     "display": Room("errors model front_end views", "IPython pandas"),
     "option_line": Room("errors model capture", "IPython"),
     "statement": Room("", "IPython"),
@@ -56,6 +57,7 @@ TRITON_ONLY_IN = {
     "capture/_interpreter.py",
     "capture/_tuning.py",
     "capture/_roof_kernels.py",
+    "capture/launched.py",
 }
 WRITTEN_IN_TRITON = {"kernels"}
 

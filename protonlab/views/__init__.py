@@ -1,6 +1,7 @@
 """Views: a profile as a figure or a table. Each returns what it made and shows nothing itself."""
 
 from protonlab.views._bars import bars
+from protonlab.views._compiled_table import compiled_table, ptx_difference
 from protonlab.views._distribution_table import distribution_table
 from protonlab.views._flame import flame
 from protonlab.views._roofline import RooflineFigure, roofline
@@ -19,12 +20,14 @@ __all__ = [
     "RooflineFigure",
     "TimelineFigure",
     "bars",
+    "compiled_table",
     "distribution_table",
     "figure_html",
     "figure_of",
     "flame",
     "page_script",
     "picture_of",
+    "ptx_difference",
     "roofline",
     "table",
     "timeline",

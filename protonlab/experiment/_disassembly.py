@@ -1,0 +1,83 @@
+"""What NVIDIA's ``cuobjdump``, which comes with Triton, tells of machine code."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+_PATIENCE_S = 30
+_USAGE = re.compile(r"REG:(\d+) STACK:(\d+)")
+
+
+@dataclass(frozen=True)
+class Disassembly:
+    """Machine code as text.
+
+    Parameters
+    ----------
+    sass
+        The instructions; empty where they could not be read.
+    registers
+        Of a thread; None where not known.
+    stack
+        Bytes of a thread, which is where spilled registers go; None where not known.
+    problem
+        Why something is missing, as one sentence; or empty.
+    """
+
+    sass: str = ""
+    registers: int | None = None
+    stack: int | None = None
+    problem: str = ""
+
+
+def cuobjdump() -> Path | None:
+    """Find the tool: Triton's own, then the search path's."""
+    spec = importlib.util.find_spec("triton")
+    if spec is not None and spec.origin:
+        own = Path(spec.origin).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
+        if own.is_file():
+            return own
+    found = shutil.which("cuobjdump")
+    return Path(found) if found else None
+
+
+def disassembled(cubin: bytes, tool: Path | None) -> Disassembly:
+    """Read a cubin.
+
+    Parameters
+    ----------
+    cubin
+        Machine code, as in ``kernel.asm["cubin"]``.
+    tool
+        ``cuobjdump``; None where there is none.
+    """
+    if tool is None:
+        return Disassembly(
+            problem="SASS was not read: no cuobjdump, neither Triton's nor on the search path."
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.cubin")
+        path.write_bytes(cubin)
+        try:
+            usage, sass = (
+                subprocess.run(
+                    [tool, option, path],
+                    capture_output=True,
+                    text=True,
+                    timeout=_PATIENCE_S,
+                    check=True,
+                ).stdout
+                for option in ("-res-usage", "-sass")
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            return Disassembly(problem=f"SASS was not read: {tool.name} failed ({error}).")
+    found = _USAGE.search(usage)
+    if found is None:
+        return Disassembly(sass)
+    return Disassembly(sass, int(found[1]), int(found[2]))

@@ -1,0 +1,198 @@
+"""What a switch changed in the compiled kernel, as a table, and both PTX texts side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import pandas as pd
+
+from protonlab.errors import ProtonLabError
+from protonlab.model.assembly import Passage
+from protonlab.model.compiled import PTX, SASS, CompiledComparison
+from protonlab.model.units import MISSING
+from protonlab.views.names import cleaned, escaped, shortened
+
+_LONGEST = 60
+_MOST_LINES = 4_000  # of a side-by-side difference
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledTable:
+    """A table with a row for each resource, and for each choice and class of instructions.
+
+    Parameters
+    ----------
+    comparison
+        Two compiled variants.
+    """
+
+    comparison: CompiledComparison
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/html": self.html(), "text/plain": str(self)}
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return str(self.comparison)
+
+    def html(self) -> str:
+        """HTML of the table with its style; it loads nothing and needs no script."""
+        compared = self.comparison
+        rows = compared.to_display()
+        heads = ("", *compared.names, " − ".join(reversed(compared.names)))
+        head = "".join(f'<th scope="col">{_text(name)}</th>' for name in heads)
+        title = f"{compared.a.kernel}, compiled for {compared.a.target}"
+        return (
+            f"<div><style>{_style('table.css')}{_style('compiled.css')}</style>"
+            f'<table class="protonlab-table protonlab-compiled"><caption>{_text(title)}</caption>'
+            f"<thead><tr>{head}</tr></thead>{''.join(self._groups(rows))}</table>"
+            f"{self._notes()}</div>"
+        )
+
+    def _groups(self, rows: pd.DataFrame) -> Iterator[str]:
+        for group, part in rows.groupby("group", sort=False):
+            aside = ", as written" if group in (PTX, SASS) else ""
+            yield (
+                f'<tbody><tr><th colspan="4" scope="rowgroup">{_text(f"{group}{aside}")}</th></tr>'
+            )
+            for row in part.itertuples():
+                what = str(row.what)
+                one, other = _value(what, row.value_a), _value(what, row.value_b)
+                marked = ' class="differs"' if row.differs else ""
+                change = _change(row.value_a, row.value_b) if row.differs else ""
+                yield (
+                    f"<tr{marked}><td>{_text(what)}</td><td>{one}</td><td>{other}</td>"
+                    f"<td>{change}</td></tr>"
+                )
+            yield "</tbody>"
+
+    def _notes(self) -> str:
+        return "".join(
+            f'<p class="protonlab-note">{_text(note)}</p>' for note in self.comparison.notes
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PTXDifference:
+    """Two PTX texts side by side, without what is the same on long stretches.
+
+    Parameters
+    ----------
+    names
+        Of the variants.
+    passages
+        Stretches of lines, in order.
+    """
+
+    names: tuple[str, str]
+    passages: tuple[Passage, ...]
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/html": self.html(), "text/plain": str(self)}
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        first, second = self.names
+        lines = [f"- {first}", f"+ {second}"]
+        for passage in self.passages:
+            if passage.differs:
+                lines += [f"-{number:6} {text}" for number, text in passage.left]
+                lines += [f"+{number:6} {text}" for number, text in passage.right]
+            else:
+                lines += [f" {number:6} {text}" for number, text in passage.left]
+        return "\n".join(lines)
+
+    def html(self) -> str:
+        """HTML that scrolls, with its style; it loads nothing and needs no script."""
+        heads = "".join(f'<th scope="col" colspan="2">{_text(name)}</th>' for name in self.names)
+        return (
+            f'<div class="protonlab-ptx" tabindex="0"><style>{_style("compiled.css")}</style>'
+            f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(self._rows())}</tbody></table>"
+            "</div>"
+        )
+
+    def _rows(self) -> Iterator[str]:
+        shown, before = 0, 0
+        for passage in self.passages:
+            start = passage.left[0][0] if passage.left else before + 1
+            if before and start > before + 40 and not passage.differs:
+                yield '<tr class="gap"><td colspan="4">⋯</td></tr>'
+            marked = ' class="differs"' if passage.differs else ""
+            for row in range(max(len(passage.left), len(passage.right))):
+                if shown == _MOST_LINES:
+                    yield '<tr class="gap"><td colspan="4">more differs; print() has all</td></tr>'
+                    return
+                shown += 1
+                cells = "".join(_line(lines, row) for lines in (passage.left, passage.right))
+                yield f"<tr{marked}>{cells}</tr>"
+            if passage.left:
+                before = passage.left[-1][0]
+
+
+def compiled_table(comparison: CompiledComparison) -> CompiledTable:
+    """Show what differs between two compiled variants of a kernel.
+
+    Resources and loops are always there; of constexprs, arguments and options those that differ,
+    and of classes of instructions also those that a reader of a matmul looks for first.
+    """
+    return CompiledTable(comparison)
+
+
+def ptx_difference(comparison: CompiledComparison) -> PTXDifference:
+    """Lay the PTX of two compiled variants side by side.
+
+    Raises
+    ------
+    ProtonLabError
+        If the PTX of one of them was not kept.
+
+    Examples
+    --------
+    >>> protonlab.ptx_difference(protonlab.compare_compiled(variants))  # doctest: +SKIP
+    """
+    for variant in (comparison.a, comparison.b):
+        if not variant.ptx:
+            raise ProtonLabError(
+                f"the PTX of {variant.name!r} was not kept; compare_compiled() on the compiled "
+                "kernels reads it again"
+            )
+    return PTXDifference(comparison.names, tuple(comparison.passages))
+
+
+def _line(lines: tuple[tuple[int, str], ...], row: int) -> str:
+    if row >= len(lines):
+        return "<td></td><td></td>"
+    number, text = lines[row]
+    return f"<td>{number}</td><td>{_text(text.strip().expandtabs(2))}</td>"
+
+
+def _value(what: str, value: Any) -> str:
+    if value is None or value is pd.NA or (isinstance(value, float) and value != value):
+        return MISSING
+    if what == "occupancy":
+        return f"{100 * value:.0f} %"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    text = str(value)
+    short = shortened(text, _LONGEST)
+    return _text(short) if short == text else f'<span title="{_text(text)}">{_text(short)}</span>'
+
+
+def _change(one: Any, other: Any) -> str:
+    numbers = all(isinstance(each, int) and not isinstance(each, bool) for each in (one, other))
+    return f"{other - one:+,}" if numbers else "differs"
+
+
+def _text(value: str) -> str:
+    return escaped(cleaned(value))
+
+
+def _style(name: str) -> str:
+    return (resources.files("protonlab.views") / "static" / name).read_text("utf-8")
