@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         ProfileFormatError,
         ProtonLabError,
     )
-    from protonlab.experiment import compare_compiled
+    from protonlab.experiment import compare_compiled, compare_variants
     from protonlab.formats import export_trace, load
     from protonlab.model import (
         Comparison,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Profile,
         Roofs,
         Trace,
+        VariantComparison,
         compare,
     )
     from protonlab.model.compiled import CompiledComparison
@@ -54,9 +55,11 @@ _HOME = {
     "Roofs": "protonlab.model",
     "Session": "protonlab.capture",
     "Trace": "protonlab.model",
+    "VariantComparison": "protonlab.model",
     "bars": "protonlab.views",
     "compare": "protonlab.model",
     "compare_compiled": "protonlab.experiment",
+    "compare_variants": "protonlab.experiment",
     "device": "protonlab.capture",
     "doctor": "protonlab.capture",
     "export_report": "protonlab.report",
@@ -85,10 +88,12 @@ __all__ = [
     "Roofs",
     "Session",
     "Trace",
+    "VariantComparison",
     "__version__",
     "bars",
     "compare",
     "compare_compiled",
+    "compare_variants",
     "device",
     "doctor",
     "export_report",

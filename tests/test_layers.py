@@ -34,7 +34,7 @@ ROOMS = {
     "capture": Room("errors model formats front_end", "numpy pynvml torch triton"),
     "views": Room("errors model formats front_end", "anywidget numpy pandas plotly rich traitlets"),
     "kernels": Room("errors", "numpy torch triton"),
-    "experiment": Room("errors model capture"),
+    "experiment": Room("errors model formats capture", "numpy pandas scipy torch"),
     "display": Room("errors model front_end views", "IPython pandas"),
     "option_line": Room("errors model capture", "IPython"),
     "statement": Room("", "IPython"),

@@ -49,7 +49,7 @@ class Phases:
         self._current = 0
         self._began = {0: time.monotonic()}
         self._recent: dict[int, bytes] = {}  # complete, and still in Proton
-        self._flush = _flusher(proton) if between is None else None
+        self._flush = cupti_flush(proton) if between is None else None
 
     def read(self) -> tuple[list[bytes], list[bytes]]:
         """Go on to the next phase and read complete ones.
@@ -96,7 +96,7 @@ class Phases:
         return phase + _KEPT_PHASES <= self._current and time.monotonic() - ended > _KEPT_S
 
 
-def _flusher(proton: Proton) -> Callable[[], None] | None:
+def cupti_flush(proton: Proton) -> Callable[[], None] | None:
     """CUPTI's call that hands over buffers whose records are all there; it waits for no kernel."""
     for name in ("cupti_lib_dir", "cupti_lib_blackwell_dir"):
         library = Path(getattr(proton.knobs.proton, name, "")) / "libcupti.so"

@@ -89,6 +89,16 @@ def clock_problem(ordinal: int) -> str | None:
     return None
 
 
+def driver_version() -> str:
+    """Version of NVIDIA's driver; empty where NVML does not tell."""
+    if _start() is not None:
+        return ""
+    with suppress(pynvml.NVMLError):
+        version = pynvml.nvmlSystemGetDriverVersion()
+        return version.decode() if isinstance(version, bytes) else str(version)
+    return ""
+
+
 def nvml_problem() -> str | None:
     """Why NVML cannot be used at all, as one sentence; None when it can."""
     return _start()

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-import pynvml
-
 from protonlab.capture import _surroundings
-from protonlab.capture.clocks import nvml_problem, read_clocks
+from protonlab.capture.clocks import driver_version, read_clocks
 from protonlab.errors import CaptureError
 from protonlab.model import ClockReading
 from protonlab.model.roofs import Roof, Roofs, cache_path, cached_roofs
@@ -122,12 +120,8 @@ def measure_roofs(device: int | None = None, *, refresh: bool = False) -> Roofs:
 def _versions() -> dict[str, str]:
     found = _surroundings.versions()
     versions = {name: found[name] for name in ("torch", "triton") if name in found}
-    if nvml_problem() is None:
-        with suppress(pynvml.NVMLError):
-            driver = pynvml.nvmlSystemGetDriverVersion()
-            text = driver.decode() if isinstance(driver, bytes) else str(driver)
-            versions = {"driver": text} | versions
-    return versions
+    driver = driver_version()
+    return {"driver": driver} | versions if driver else versions
 
 
 def _measured(ordinal: int) -> tuple[tuple[Roof, ...], tuple[str, ...]]:

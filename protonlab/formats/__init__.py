@@ -11,7 +11,8 @@ from protonlab.errors import ProfileFormatError, ProtonLabError
 from protonlab.formats.chrome_trace import read_chrome_trace
 from protonlab.formats.hatchet import MAX_DEPTH, MAX_FRAMES, read_hatchet
 from protonlab.formats.parquet import read_parquet
-from protonlab.model import Profile, ProfileInfo, Trace
+from protonlab.formats.variants import is_variants, read_variants
+from protonlab.model import Profile, ProfileInfo, Trace, VariantComparison
 from protonlab.model.speedscope import SPEEDSCOPE_SCHEMA
 
 __all__ = ["export_trace", "load", "read_profile", "read_trace"]
@@ -28,11 +29,11 @@ def load(
     max_depth: int = MAX_DEPTH,
     max_frames: int = MAX_FRAMES,
     max_bytes: int = 8 * 2**30,
-) -> Profile | Trace:
+) -> Profile | Trace | VariantComparison:
     """Load a profile or a trace: what Proton wrote, or what protonlab saved, also gzipped.
 
     A file is recognised by its contents: a tree, JSON or msgpack, and a saved parquet file are
-    profiles; a chrome trace is a trace.
+    profiles; a chrome trace is a trace; a comparison of variants is what it was.
 
     Parameters
     ----------
@@ -47,12 +48,12 @@ def load(
 
     Returns
     -------
-    Profile or Trace
+    Profile, Trace or VariantComparison
 
     Raises
     ------
     ProfileFormatError
-        If the contents are neither; the message names file, place and expectation.
+        If the contents are none of them; the message names file, place and expectation.
     MissingDependencyError
         If the file is parquet and pyarrow is not there.
     OSError
@@ -79,11 +80,13 @@ def load(
         return read_hatchet(
             data, source=name, info=info, max_depth=max_depth, max_frames=max_frames
         )
+    if is_variants(start):
+        return read_variants(data, source=name, max_depth=max_depth, max_frames=max_frames)
     if start[:1] == b"{" and b'"traceEvents"' in data:
         return read_chrome_trace(data, source=name, info=info, max_events=max_frames)
     raise ProfileFormatError(
-        f"{name}: {_seen(data, start)}; expected a tree that Proton wrote, a chrome trace, or a "
-        "profile that was saved as .hatchet or .parquet"
+        f"{name}: {_seen(data, start)}; expected a tree that Proton wrote, a chrome trace, "
+        "a profile that was saved as .hatchet or .parquet, or a saved comparison of variants"
     )
 
 

@@ -11,6 +11,7 @@ from protonlab.model.profile import Profile
 from protonlab.model.roofs import Roofs
 from protonlab.model.trace import Trace
 from protonlab.model.units import format_quantity
+from protonlab.model.variants import VariantComparison
 
 __all__ = [
     "ClockReading",
@@ -23,6 +24,7 @@ __all__ = [
     "ProfileInfo",
     "Roofs",
     "Trace",
+    "VariantComparison",
     "compare",
     "format_quantity",
 ]

@@ -89,7 +89,7 @@ def _verdict(
     if math.isnan(low):
         return f"cannot tell: no interval of the ratio follows from {repeats}"
     if low <= 1 <= high:
-        bounds = " to ".join(_ratios(low, high))
+        bounds = " to ".join(ratio_texts(low, high))
         return f"cannot tell: the interval of the ratio, {bounds}, holds 1 ({repeats})"
     more, less = ("slower", "faster") if metric.unit == "s" else ("higher", "lower")
     shares = sorted(abs(100 * (bound - 1)) for bound in (low, high))
@@ -111,7 +111,7 @@ def _percent(value: float) -> str:
     return f"{value:.1f}" if value >= 0.95 else f"{value:.2g}"
 
 
-def _ratios(*ratios: float) -> list[str]:
+def ratio_texts(*ratios: float) -> list[str]:
     """Write ratios with so many digits that none reads as 1 when it is not."""
     for digits in range(2, 8):
         texts = [f"{ratio:.{digits}f}" for ratio in ratios]

@@ -23,11 +23,11 @@ EXTRA_COLUMNS = frozenset({"kind", "kernel", "label", "hook"})
 
 def write_document(profile: Any, path: Path) -> None:
     """Write a `Profile` atomically: the target is replaced when the whole document is on disk."""
-    write_atomically(_document(profile), path)
+    write_atomically(document(profile), path)
 
 
-def _document(profile: Any) -> Iterator[str]:
-    """Pieces of the document: a list of the root frame and the device table."""
+def document(profile: Any) -> Iterator[str]:
+    """Write in pieces: a list of the root frame and the device table."""
     frames, columns = profile.frames, profile.columns
     extra = {
         "version": DOCUMENT_VERSION,

@@ -14,6 +14,8 @@ from protonlab.model.frames import FloatArray
 
 IntervalMethod = Literal["t", "bootstrap"]
 _RESAMPLES = 2000
+# Fewer pairs give too few different resamples; Student's t then.
+BOOTSTRAP_FROM = 20
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,61 @@ def ratio_bounds(
     half = np.where(squares == 0, 0.0, half)
     ratio[~((free >= 1) & (other_free >= 1) & (mean > 0) & (other_mean > 0))] = np.nan
     return ratio * np.exp(-half), ratio * np.exp(half)
+
+
+def paired_ratio(before: FloatArray, after: FloatArray, *, confidence: float = 0.95) -> Interval:
+    """Compute an interval for the ratio of two things that were measured in pairs.
+
+    Both methods work on the logarithms of the pairs' ratios, so that what a pair has in common, a
+    slow drift above all, falls out. Below 20 pairs: Student's t. From there on: percentiles of
+    resampled means, at a level widened for what resampling n values lacks in spread (T. Hesterberg,
+    What Teachers Should Know about the Bootstrap, 2015, "expanded percentile interval"). Its random
+    numbers are always the same.
+
+    Parameters
+    ----------
+    before, after
+        Positive measurements, shape (n,); a pair with a missing one is left out.
+    confidence
+        Between 0 and 1.
+
+    Returns
+    -------
+    Interval
+        Of ``after / before``; the estimate is the geometric mean of the ratios.
+
+    Examples
+    --------
+    >>> paired_ratio(np.array([10.0, 20.0]), np.array([11.0, 22.0])).estimate.__round__(3)
+    1.1
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(after / before)
+    logs = logs[np.isfinite(logs)]
+    n = len(logs)
+    method: IntervalMethod = "t" if n < BOOTSTRAP_FROM else "bootstrap"
+    estimate = float(np.exp(np.mean(logs))) if n else np.nan
+    low, high = np.nan, np.nan
+    if n > 1 and (method == "t" or np.ptp(logs) == 0):
+        low, high = _bounds(logs, "t", confidence)
+    elif n > 1:
+        low, high = _resampled_means(logs, confidence)
+    return Interval(estimate, float(np.exp(low)), float(np.exp(high)), n, confidence, method)
+
+
+def _resampled_means(values: FloatArray, confidence: float) -> tuple[float, float]:
+    n = len(values)
+    tail = stats.norm.cdf(-np.sqrt(n / (n - 1)) * stats.t.ppf((1 + confidence) / 2, n - 1))
+    bounds = stats.bootstrap(
+        (values,),
+        np.mean,
+        confidence_level=1 - 2 * tail,
+        n_resamples=_RESAMPLES,
+        method="percentile",
+        vectorized=True,
+        random_state=np.random.default_rng(0),
+    ).confidence_interval
+    return float(bounds.low), float(bounds.high)
 
 
 def _relative(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

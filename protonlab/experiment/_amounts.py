@@ -1,0 +1,92 @@
+"""What one call of a variant does, by its launch metadata, so that a time becomes a metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from protonlab.errors import MetricError
+from protonlab.model import Metric, Profile
+from protonlab.model.frames import FloatArray
+from protonlab.model.sums import Sums
+
+_TIME = "time_ns"
+
+
+@dataclass(frozen=True, eq=False)
+class Amounts:
+    """Sums of one call.
+
+    Parameters
+    ----------
+    table
+        One row: each column that the call's kernels sum up to, and the time their device would need
+        at its peak.
+    metric
+        Computed from them and a time.
+    """
+
+    table: pd.DataFrame
+    metric: Metric
+
+    def values(self, times_ns: FloatArray) -> FloatArray:
+        """Compute the metric for calls that took so long, shape (n,)."""
+        rows = self.table.loc[self.table.index.repeat(len(times_ns))].reset_index(drop=True)
+        rows[_TIME] = times_ns
+        return self.metric.values(rows)
+
+
+def kernels_of_call(profile: Profile) -> int:
+    """How many kernels one call launches; 0 where calls differ."""
+    launches = int(profile.kernels["count"].sum())
+    calls = profile.repeats.number if profile.repeats else 1
+    return launches // calls if launches % calls == 0 else 0
+
+
+def amounts_of(profile: Profile, name: str, variant: str) -> Amounts:
+    """Take the sums of a call from a profile of some.
+
+    Raises
+    ------
+    MetricError
+        If the variant does not record the metric, or it does not depend on time.
+    """
+    try:
+        metric = profile.metric(name)
+    except MetricError as error:
+        raise MetricError(
+            f"variant {variant!r}: {error}\nThe launch metadata of its kernels has to record what "
+            "the metric counts; metric='time/us' needs none"
+        ) from None
+    if _TIME not in metric.sources or metric.form in ("share", "share_of_parent", "util_bound"):
+        raise MetricError(
+            f"metric={name!r} says nothing about speed; use a time (time/us) or a rate: "
+            f"{', '.join(_rates(profile))}"
+        )
+    calls = profile.repeats.number if profile.repeats else 1
+    sums = Sums(profile.frames, profile.columns, profile.devices).by_frame(inclusive=True).iloc[[0]]
+    table = pd.DataFrame(
+        {
+            str(column): sums[column].to_numpy(np.float64, na_value=np.nan) / calls
+            for column in sums
+            if pd.api.types.is_numeric_dtype(sums[column].dtype)
+        }
+    )
+    amounts = Amounts(table, metric)
+    if np.isnan(amounts.values(np.ones(1))[0]):
+        raise MetricError(
+            f"variant {variant!r} has no {name!r}: its kernels did not record "
+            f"{', '.join(source for source in metric.sources if source != _TIME)}. Use "
+            f"{', '.join(_rates(profile))}"
+        )
+    return amounts
+
+
+def _rates(profile: Profile) -> list[str]:
+    return [
+        name
+        for name in profile.metrics
+        if _TIME in profile.metric(name).sources and not name.endswith("%")
+    ]

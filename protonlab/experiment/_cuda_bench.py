@@ -1,0 +1,249 @@
+"""Samples on a GPU: graphs replayed back to back, or launches with an empty L2."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from protonlab.capture.clocks import clock_problem, read_clocks
+from protonlab.capture.samples import Samples
+from protonlab.experiment._arguments import ProtocolName
+from protonlab.experiment._bench import Block
+from protonlab.experiment._graphs import calls_in_graph, captured
+from protonlab.experiment._variants import Variant
+from protonlab.experiment._words import of_burst, of_sustained
+from protonlab.model import ClockReading
+
+# A block is to take 50 ms of the GPU's time at most: four samples, each behind calls of its own
+# variant that are not timed, and more of them where the GPU may have rested.
+_SAMPLE_NS, _LEAD_NS, _FIRST_LEAD_NS = 9e6, 1.5e6, 6e6
+# A burst stays below the GPU's power cap: little work, then rest.
+_BURST_NS, _REST_S = 5e6, 0.05
+_FEWEST_IN_BURST, _MOST_IN_BURST = 3, 40
+_WARM_NS = 10e6
+# Writing twice what L2 holds leaves nothing of the inputs in either of its halves.
+_FLUSHES, _UNKNOWN_L2 = 2, 64 * 2**20
+
+
+class CudaBench:
+    """Runs samples of two variants on torch's current GPU and stream.
+
+    Parameters
+    ----------
+    variants
+        A and B.
+    setup
+        Called before each sample, untimed.
+    protocol
+        ``"sustained"``: replays of a CUDA graph back to back, at the clock that the power cap
+        leaves. ``"burst"``: plain launches, few and rested, each with an empty L2.
+    """
+
+    def __init__(
+        self,
+        variants: tuple[Variant, Variant],
+        setup: Callable[[], Any] | None,
+        protocol: ProtocolName,
+    ) -> None:
+        self._variants, self._setup, self._kind = variants, setup, protocol
+        self._device = torch.cuda.current_device()
+        self._samples = Samples()
+        self._number = 0
+        self._kernels = (0, 0)
+        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self._units = [1, 1]  # calls in a replay
+        self._runs = [1, 1]  # replays, or plain calls, in a sample
+        self._times = [1e6, 1e6]
+        self._notes: dict[str, None] = {}
+        self._flush: torch.Tensor | None = None
+        self._flush_bytes = 0
+        self._has_graphs = False
+
+    def open(self, kernels: tuple[int, int]) -> None:
+        """Start Proton, then capture: it has to see captures from the start."""
+        self._kernels = kernels
+        self._samples.start()
+        self._times = [self._estimate(variant) for variant in self._variants]
+        problem = clock_problem(self._device)
+        if problem:
+            self._notes[f"Clocks, power and temperature are unknown: {problem}."] = None
+        if self._kind == "burst":
+            l2 = getattr(torch.cuda.get_device_properties(self._device), "L2_cache_size", 0)
+            self._flush_bytes = _FLUSHES * (l2 or _UNKNOWN_L2)
+            self._flush = torch.empty(self._flush_bytes, dtype=torch.uint8, device="cuda")
+            return
+        for which, variant in enumerate(self._variants):
+            calls = calls_in_graph(self._times[which])
+            graph = captured(variant.call, calls)
+            if isinstance(graph, str):
+                self._notes[
+                    f"{variant.name} could not be captured in a CUDA graph ({graph}); plain "
+                    "launches stand in, for both variants alike."
+                ] = None
+                self._graphs.clear()
+                self._units = [1, 1]
+                break
+            self._graphs[which], self._units[which] = graph, calls
+        self._has_graphs = bool(self._graphs)
+        self.settle((self._times[0], self._times[1]))
+
+    def _estimate(self, variant: Variant) -> float:
+        """Time of a call in ns, roughly."""
+        start, end = _event(), _event()
+        self._set_up()
+        variant()
+        start.record()
+        for _ in range(3):
+            variant()
+        end.record()
+        end.synchronize()
+        return max(1.0, float(start.elapsed_time(end)) * 1e6 / 3)
+
+    def settle(self, times_ns: tuple[float, float]) -> None:
+        """Choose the calls of a sample."""
+        self._times = list(times_ns)
+        for which, time_ns in enumerate(times_ns):
+            if self._kind == "burst":
+                wanted = round(_BURST_NS / time_ns)
+                self._runs[which] = max(_FEWEST_IN_BURST, min(_MOST_IN_BURST, wanted))
+            else:
+                self._runs[which] = self._lasting(which, _SAMPLE_NS)
+
+    def _lasting(self, which: int, duration_ns: float) -> int:
+        """How many runs last about so long."""
+        return max(1, round(duration_ns / (self._times[which] * self._units[which])))
+
+    def warm(self) -> tuple[float, float]:
+        """Run both once for 10 ms."""
+        marks = []
+        for which in (0, 1):
+            runs = self._lasting(which, _WARM_NS)
+            self._set_up()
+            marks.append((_event(), _event(), runs * self._units[which]))
+            marks[-1][0].record()
+            for _ in range(runs):
+                self._run(which)
+            marks[-1][1].record()
+        first, second = (
+            start.elapsed_time(end) * 1e6 / calls
+            for start, end, calls in marks
+            if end.synchronize() is None
+        )
+        return first, second
+
+    def block(self, order: str) -> Block:
+        """Measure four samples; in the sustained protocol the GPU never waits within them."""
+        marks, clocks, numbers = [], [], []
+        for place, letter in enumerate(order):
+            which = "AB".index(letter)
+            with self._sample() as number:
+                numbers.append((number, which))
+                timed = self._burst if self._kind == "burst" else self._sustained
+                marks.append(timed(number, which, place == 0))
+            if place % 2:
+                clocks.append(self._read_clocks(marks[-2][-1][1]))
+        torch.cuda.synchronize()
+        calls = self._launches()
+        elapsed = tuple(
+            sum(start.elapsed_time(end) for start, end in pairs) * 1e6 / calls[which]
+            for pairs, (_, which) in zip(marks, numbers, strict=True)
+        )
+        found = self._samples.read(
+            {number: calls[which] * self._kernels[which] for number, which in numbers}
+        )
+        kernels = tuple(found[number].time_ns / calls[which] for number, which in numbers if found)
+        return Block(order, kernels, elapsed, tuple(clocks))
+
+    @contextmanager
+    def _sample(self) -> Iterator[int]:
+        number, self._number = self._number, self._number + 1
+        if self._kind == "burst":
+            torch.cuda.synchronize()
+            time.sleep(_REST_S)
+        self._set_up()
+        yield number
+
+    def _sustained(self, number: int, which: int, first: bool) -> list[tuple[Any, Any]]:
+        """Run a sample behind a while of the same work; events around it."""
+        for _ in range(self._lasting(which, _FIRST_LEAD_NS if first else _LEAD_NS)):
+            self._run(which)
+        start, end = _event(), _event()
+        with self._samples.timed(number):
+            start.record()
+            for _ in range(self._runs[which]):
+                self._run(which)
+            end.record()
+        return [(start, end)]
+
+    def _burst(self, number: int, which: int, first: bool) -> list[tuple[Any, Any]]:
+        """Run a sample whose calls find an empty L2; events around each."""
+        assert self._flush is not None
+        marks = []
+        for _ in range(self._runs[which]):
+            self._flush.zero_()
+            start, end = _event(), _event()
+            with self._samples.timed(number):
+                start.record()
+                self._run(which)
+                end.record()
+            marks.append((start, end))
+        return marks
+
+    def _run(self, which: int) -> None:
+        graph = self._graphs.get(which)
+        if graph is None:
+            self._variants[which]()
+        else:
+            graph.replay()
+
+    def _read_clocks(self, behind: Any) -> ClockReading | None:
+        """Read while the second sample of the pair runs."""
+        behind.synchronize()
+        return read_clocks(self._device)
+
+    def _set_up(self) -> None:
+        if self._setup is not None:
+            self._setup()
+
+    def _launches(self) -> tuple[int, int]:
+        return self._runs[0] * self._units[0], self._runs[1] * self._units[1]
+
+    def protocol(self) -> Mapping[str, Any]:
+        """Tell what is done in a sample."""
+        launches = self._launches()
+        graph_calls = list(self._units) if self._has_graphs else None
+        words = (
+            of_burst(launches, self._flush_bytes, _REST_S)
+            if self._kind == "burst"
+            else of_sustained(launches, graph_calls)
+        )
+        return {
+            "launches": list(launches),
+            "graph_calls": graph_calls,
+            "flush_bytes": self._flush_bytes,
+            "clock": "CUDA events",
+            "in_words": words,
+        }
+
+    def timing_problem(self) -> str | None:
+        """Tell why Proton's times cannot be had."""
+        return self._samples.problem
+
+    def notes(self) -> tuple[str, ...]:
+        """Tell what a reader should know."""
+        return tuple(self._notes)
+
+    def close(self) -> None:
+        """End Proton's session and free graphs and buffers."""
+        self._samples.stop()
+        self._graphs.clear()
+        self._flush = None
+
+
+def _event() -> Any:
+    event: Any = torch.cuda.Event
+    return event(enable_timing=True)

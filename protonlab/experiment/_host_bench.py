@@ -1,0 +1,117 @@
+"""Samples on Triton's interpreter: they run for real, and their times mean nothing for a GPU."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from protonlab.capture.samples import Samples
+from protonlab.experiment._bench import Block
+from protonlab.experiment._variants import Variant
+from protonlab.experiment._words import of_host
+
+_SAMPLE_NS = 5e6
+_MOST_CALLS = 100
+MEANINGLESS = (
+    "The kernels ran on the CPU: results are right, but times and rates say nothing about a GPU."
+)
+
+
+class HostBench:
+    """Runs samples of two variants on the CPU, one call behind the other.
+
+    Parameters
+    ----------
+    variants
+        A and B.
+    setup
+        Called before each sample, untimed.
+    protocol
+        As for a GPU; there is no L2 to empty.
+    """
+
+    def __init__(
+        self,
+        variants: tuple[Variant, Variant],
+        setup: Callable[[], Any] | None,
+        protocol: str,
+    ) -> None:
+        self._variants, self._setup, self._kind = variants, setup, protocol
+        self._samples = Samples()
+        self._number = 0
+        self._kernels = (0, 0)
+        self._calls = [1, 1]
+
+    def open(self, kernels: tuple[int, int]) -> None:
+        """Start Proton."""
+        self._kernels = kernels
+        self._samples.start()
+
+    def settle(self, times_ns: tuple[float, float]) -> None:
+        """Choose the calls of a sample."""
+        self._calls = [
+            max(1, min(_MOST_CALLS, round(_SAMPLE_NS / max(time_ns, 1.0)))) for time_ns in times_ns
+        ]
+
+    def warm(self) -> tuple[float, float]:
+        """Call each once."""
+        return self._elapsed(0, 1), self._elapsed(1, 1)
+
+    def _elapsed(self, which: int, calls: int, sample: int | None = None) -> float:
+        if self._setup is not None:
+            self._setup()
+        variant = self._variants[which]
+        start = time.perf_counter_ns()
+        if sample is None:
+            for _ in range(calls):
+                variant()
+        else:
+            with self._samples.timed(sample):
+                for _ in range(calls):
+                    variant()
+        return max(1.0, (time.perf_counter_ns() - start) / calls)
+
+    def block(self, order: str) -> Block:
+        """Measure four samples."""
+        places = ["AB".index(letter) for letter in order]
+        numbers = range(self._number, self._number + len(places))
+        self._number = numbers.stop
+        elapsed = tuple(
+            self._elapsed(which, self._calls[which], number)
+            for number, which in zip(numbers, places, strict=True)
+        )
+        found = self._samples.read(
+            {
+                number: self._calls[which] * self._kernels[which]
+                for number, which in zip(numbers, places, strict=True)
+            }
+        )
+        kernels = tuple(
+            found[number].time_ns / self._calls[which]
+            for number, which in zip(numbers, places, strict=True)
+            if found
+        )
+        return Block(order, kernels, elapsed, (None, None))
+
+    def protocol(self) -> Mapping[str, Any]:
+        """Tell what is done in a sample."""
+        return {
+            "launches": list(self._calls),
+            "graph_calls": None,
+            "flush_bytes": 0,
+            "clock": "the host's clock",
+            "in_words": of_host((self._calls[0], self._calls[1]), self._kind),
+        }
+
+    def timing_problem(self) -> str | None:
+        """Tell why Proton's times cannot be had."""
+        return self._samples.problem
+
+    def notes(self) -> tuple[str, ...]:
+        """Tell what a reader should know."""
+        return (MEANINGLESS,)
+
+    def close(self) -> None:
+        """End Proton's session."""
+        self._samples.stop()

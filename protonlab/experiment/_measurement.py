@@ -1,0 +1,291 @@
+"""A measurement of two variants that goes on in short steps."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Literal, Self
+
+from protonlab.capture._platform import has_gpu, interpreting
+from protonlab.capture._surroundings import gpu_name, versions
+from protonlab.capture.clocks import driver_version
+from protonlab.errors import CaptureError, MetricError, ProtonLabError
+from protonlab.experiment._amounts import Amounts, amounts_of, kernels_of_call
+from protonlab.experiment._arguments import ProtocolName, check_arguments
+from protonlab.experiment._bench import Bench
+from protonlab.experiment._outputs import compared
+from protonlab.experiment._paired_run import PairedRun
+from protonlab.experiment._trial import outputs_of, profiled
+from protonlab.experiment._variants import Variant, release_memory, two_variants
+from protonlab.experiment._words import of_busy, protocol_in_words
+from protonlab.model import Metric, Profile, ProfileInfo, VariantComparison
+from protonlab.model.frames import FloatArray, MetricColumn
+
+State = Literal["not started", "looking", "warming up", "measuring", "done"]
+# Two measurements at a time would disturb each other.
+_ONE_STEP_AT_A_TIME = threading.RLock()
+
+
+class Measurement:
+    """Measures two variants step by step; `compare_variants` is a loop over it.
+
+    A context manager: `close` frees the GPU on every way out. Steps of several measurements never
+    overlap, whatever their threads.
+
+    Parameters
+    ----------
+    variants, setup, budget_s, metric, protocol, seed
+        Those of `compare_variants`.
+
+    Attributes
+    ----------
+    state
+        What the next step does.
+
+    Raises
+    ------
+    ProtonLabError
+        If an argument is not legal.
+
+    Examples
+    --------
+    >>> with Measurement({"overlap": f, "serial": g}) as measurement:  # doctest: +SKIP
+    ...     while not measurement.done:
+    ...         measurement.step()
+    ...         print(measurement.comparison.verdict)
+    """
+
+    def __init__(
+        self,
+        variants: Mapping[str, Callable[[], Any]],
+        *,
+        setup: Callable[[], Any] | None = None,
+        budget_s: float = 10,
+        metric: str | None = None,
+        protocol: ProtocolName = "sustained",
+        seed: int = 0,
+    ) -> None:
+        self._variants = two_variants(variants)
+        check_arguments(setup, budget_s, metric, protocol, seed)
+        self._setup, self._budget, self._wanted = setup, float(budget_s), metric
+        self._kind, self._seed = protocol, seed
+        self.state: State = "not started"
+        self._on_gpu = has_gpu() and not interpreting()
+        self._bench: Bench = _bench(self._variants, setup, protocol, on_gpu=self._on_gpu)
+        self._run = PairedRun(
+            self._bench, seed=seed, budget_s=self._budget, has_power_limiter=self._on_gpu
+        )
+        self._slices = self._go()
+        self._stop_reason = ""
+        self._outputs: tuple[bool | None, str] = None, ""
+        self._profiles: tuple[Profile, Profile] | None = None
+        self._amounts: tuple[Amounts, Amounts] | None = None
+        self._proton_problem = ""
+        self._info = ProfileInfo()
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to measure."""
+        return self.state == "done"
+
+    @property
+    def stop_reason(self) -> str:
+        """Why it ended; empty while it goes on."""
+        return self._run.stop_reason or self._stop_reason
+
+    def step(self) -> None:
+        """Go on for a moment: look at a variant, warm up for 20 ms, or measure two pairs.
+
+        A step of the latter kind takes about 50 ms of the GPU, or one call a sample where that is
+        longer. The first steps compile and tune, if that was not done before.
+
+        Raises
+        ------
+        ProtonLabError
+            If a variant fails or cannot be measured so; all is then closed.
+        """
+        if self.done:
+            return
+        with _ONE_STEP_AT_A_TIME:
+            try:
+                if next(self._slices, "end") == "end":
+                    self.close()
+            except BaseException as error:
+                self._stop_reason = f"it failed: {type(error).__name__}"
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Stop, end Proton's session and free graphs and buffers; may be called again.
+
+        Called from another thread, it waits for the step that runs.
+        """
+        with _ONE_STEP_AT_A_TIME:
+            if not self.done and not self.stop_reason:
+                self._stop_reason = "it was closed"
+            self.state = "done"
+            self._slices.close()
+            self._bench.close()
+            if self._on_gpu:
+                release_memory()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def _go(self) -> Generator[State, None, None]:
+        """Do the whole measurement, in slices."""
+        self.state = "looking"
+        outputs = []
+        for variant in self._variants:
+            outputs.append(outputs_of(variant, self._setup))
+            yield self.state
+        self._outputs = compared(self._names, outputs[0], outputs[1])
+        del outputs
+        profiles = []
+        try:
+            for variant in self._variants:
+                profiles.append(profiled(variant, self._setup))
+                yield self.state
+            self._profiles = profiles[0], profiles[1]
+        except CaptureError as error:
+            self._proton_problem = str(error)
+        self._amounts = self._choose_metric()
+        self._info = self._describe()
+        kernels = (0, 0)
+        if self._profiles is not None:
+            kernels = kernels_of_call(profiles[0]), kernels_of_call(profiles[1])
+        self._bench.open(kernels)
+        self.state = "warming up"
+        for _ in self._run.warm_up():
+            yield self.state
+        self.state = "measuring"
+        for _ in self._run.measure():
+            yield self.state
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        return self._variants[0].name, self._variants[1].name
+
+    def _choose_metric(self) -> tuple[Amounts, Amounts] | None:
+        """Find what a call of each does; None where nothing but its time is known."""
+        wanted = self._wanted
+        if self._profiles is None:
+            if wanted is not None and not wanted.startswith("time"):
+                raise CaptureError(
+                    f"metric={wanted!r} needs what Proton records of launch metadata, but "
+                    f"{self._proton_problem}. metric='time/us' needs no Proton"
+                )
+            return None
+        if wanted is None:
+            try:
+                return self._both("gbyte/s")
+            except MetricError:
+                wanted = "time/us"
+        return self._both(wanted)
+
+    def _both(self, name: str) -> tuple[Amounts, Amounts]:
+        assert self._profiles is not None
+        first, second = (
+            amounts_of(profile, name, variant)
+            for profile, variant in zip(self._profiles, self._names, strict=True)
+        )
+        return first, second
+
+    def _describe(self) -> ProfileInfo:
+        driver = driver_version()
+        known = dict(versions()) | ({"driver": driver} if driver else {})
+        base = self._profiles[0].info if self._profiles else ProfileInfo(gpu=gpu_name())
+        return ProfileInfo(
+            name=" against ".join(self._names),
+            backend=base.backend,
+            context=base.context,
+            versions=known,
+            gpu=base.gpu,
+            when=datetime.now().astimezone().isoformat(timespec="seconds"),
+        )
+
+    @property
+    def comparison(self) -> VariantComparison:
+        """What is known by now, pairs or not.
+
+        Raises
+        ------
+        ProtonLabError
+            Before the variants were looked at, and where that failed.
+        """
+        if not self._info.when:
+            raise ProtonLabError(
+                f"there is no comparison yet: the measurement is {self.state}; take steps until "
+                "its state is 'warming up'"
+            )
+        metric = self._amounts[0].metric if self._amounts else _time_metric(self._wanted)
+        table = self._run.pairs.table((self._values(0, metric), self._values(1, metric)))
+        return VariantComparison(
+            self._names,
+            metric,
+            table,
+            protocol=self._protocol(),
+            info=self._info,
+            outputs_equal=self._outputs[0],
+            outputs=self._outputs[1],
+            notes=tuple(self._notes()),
+            profiles=self._profiles,
+        )
+
+    def _values(self, which: int, metric: Metric) -> Callable[[FloatArray], FloatArray]:
+        if self._amounts is not None:
+            return self._amounts[which].values
+        return lambda times: times * metric.factor
+
+    def _protocol(self) -> Mapping[str, Any]:
+        run, bench = self._run, dict(self._bench.protocol())
+        clock, by_proton = bench.pop("clock"), run.pairs.by_proton and bool(len(run.pairs))
+        reason = self._bench.timing_problem() or self._proton_problem
+        protocol: dict[str, Any] = {
+            "protocol": self._kind,
+            "budget_s": self._budget,
+            "seed": self._seed,
+            "warmup_s": round(run.warmup.took_s, 4),
+            "warmup_is_stable": run.warmup.is_stable,
+            **bench,
+            "timer": "Proton, one scope a sample" if by_proton else clock,
+            "timer_reason": "" if by_proton or not len(run.pairs) else reason or "",
+            "busy": run.pairs.busy,
+            "stop_reason": self.stop_reason,
+        }
+        return protocol | {"in_words": protocol_in_words(protocol)}
+
+    def _notes(self) -> Iterator[str]:
+        yield from self._bench.notes()
+        run = self._run
+        if self.state in ("measuring", "done") and len(run.pairs) and not run.warmup.is_stable:
+            yield (
+                f"The warm-up of {run.warmup.took_s:.2f} s ended before times were stable; give a "
+                "larger budget_s."
+            )
+        if self._on_gpu and run.pairs.busy is not None:
+            yield from of_busy(self._names, run.pairs.busy, self._kind)
+
+
+def _time_metric(wanted: str | None) -> Metric:
+    return Metric.parse(wanted or "time/us", [MetricColumn.from_raw("time (ns)")])
+
+
+def _bench(
+    variants: tuple[Variant, Variant],
+    setup: Callable[[], Any] | None,
+    protocol: ProtocolName,
+    *,
+    on_gpu: bool,
+) -> Bench:
+    if on_gpu:
+        from protonlab.experiment._cuda_bench import CudaBench
+
+        return CudaBench(variants, setup, protocol)
+    from protonlab.experiment._host_bench import HostBench
+
+    return HostBench(variants, setup, protocol)

@@ -1,0 +1,106 @@
+"""The two variants of a comparison: checked, called, and blamed by name when they fail."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from protonlab.errors import CaptureError, ProtonLabError
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of the two callables.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    call
+        Launches its kernels; what it returns is its output.
+    """
+
+    name: str
+    call: Callable[[], Any]
+
+    def __call__(self) -> Any:
+        """Call it.
+
+        Raises
+        ------
+        ProtonLabError
+            If it raises; CaptureError where it ran out of the GPU's memory, which is then given
+            back.
+        """
+        try:
+            return self.call()
+        except Exception as error:
+            self.blame(error)
+            raise
+
+    def blame(self, error: Exception) -> None:
+        """Raise what a failure of this variant means.
+
+        Raises
+        ------
+        ProtonLabError
+            Always.
+        """
+        if isinstance(error, ProtonLabError):
+            raise error
+        reason = (str(error).strip().splitlines() or [""])[0]
+        if not is_out_of_memory(error):
+            kind = type(error).__name__
+            raise ProtonLabError(f"variant {self.name!r} raised {kind}: {reason}") from error
+        # Frames of the traceback hold the tensors that fill the memory.
+        traceback.clear_frames(error.__traceback__)
+        raise CaptureError(
+            f"variant {self.name!r} ran out of the GPU's memory: {reason} Its memory was given "
+            "back and the GPU can be used; make the problem smaller or free other tensors"
+        ) from None
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the GPU had no memory left."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(error, torch.OutOfMemoryError)
+
+
+def release_memory() -> None:
+    """Give back what nobody refers to, to the driver too."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
+def two_variants(variants: Mapping[str, Callable[[], Any]]) -> tuple[Variant, Variant]:
+    """Check what was given to compare.
+
+    Raises
+    ------
+    ProtonLabError
+        If these are not exactly two named callables.
+    """
+    hint = 'give exactly two, such as {"overlap": f, "serial": g}'
+    if not isinstance(variants, Mapping):
+        raise ProtonLabError(
+            f"variants is a {type(variants).__name__}; give a mapping of names to callables: {hint}"
+        )
+    if len(variants) != 2:
+        names = ", ".join(map(repr, variants)) or "none"
+        raise ProtonLabError(f"{len(variants)} variants ({names}); {hint}")
+    for name, call in variants.items():
+        if not isinstance(name, str) or not name.strip():
+            raise ProtonLabError(f"{name!r} is no name of a variant; give text: {hint}")
+        if not callable(call):
+            raise ProtonLabError(
+                f"variant {name!r} is a {type(call).__name__}, which cannot be called; give a "
+                "function without arguments, such as lambda: matmul(x, w)"
+            )
+    first, second = (Variant(name, call) for name, call in variants.items())
+    return first, second

@@ -1,0 +1,287 @@
+"""compare_variants for real, on a GPU or the interpreter: what it measures, and what it refuses."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from variant_kernels import scale, silent
+
+import protonlab
+from protonlab import MetricError, ProtonLabError, VariantComparison, compare_variants
+from protonlab.capture import _proton, device
+from protonlab.experiment import Measurement
+
+ON_CPU = device() == "cpu"
+TIMER = "Proton, one scope a sample"
+needs_phases = pytest.mark.skipif(
+    not _proton.require().has_phases, reason="Triton before 3.7 gives times at the end only"
+)
+
+
+def quick(
+    first: Callable[[], Any] = scale, second: Callable[[], Any] = scale, **options: Any
+) -> Any:
+    return compare_variants({"one": first, "two": second}, **({"budget_s": 0.3} | options))
+
+
+@pytest.fixture(scope="module")
+def doubled() -> VariantComparison:
+    """The same work done once and twice a call."""
+    return compare_variants(
+        {"once": scale, "twice": lambda: scale(times=2)}, budget_s=1.5, seed=3, metric="time/us"
+    )
+
+
+def test_twice_the_launches_take_longer(doubled: VariantComparison) -> None:
+    found = doubled.ratio
+    assert doubled.names == ("once", "twice")
+    assert len(doubled) >= 12
+    assert 1.2 < found.estimate < 3.5
+    assert found.low > 1
+    assert doubled.verdict.startswith("once is ")
+    np.testing.assert_allclose(doubled.pairs["value_a"], doubled.pairs["time_ns_a"] / 1e3)
+
+
+def test_pairs_are_balanced_blocks_by_seed(doubled: VariantComparison) -> None:
+    orders = doubled.pairs["order"].tolist()
+    blocks = ["".join(orders[at : at + 2]) for at in range(0, len(orders), 2)]
+    assert set(blocks) == {"ABBA", "BAAB"}
+    for at in range(0, len(blocks) - 1, 2):
+        assert sorted(blocks[at : at + 2]) == ["ABBA", "BAAB"]
+    assert doubled.pairs["at_s"].is_monotonic_increasing
+
+
+def test_protocol_is_kept_and_printed(doubled: VariantComparison) -> None:
+    kept = doubled.protocol
+    assert (kept["protocol"], kept["budget_s"], kept["seed"]) == ("sustained", 1.5, 3)
+    assert kept["warmup_s"] > 0
+    assert min(kept["launches"]) >= 1
+    assert kept["stop_reason"].startswith(("the budget of 1.5 s", "the interval is narrower"))
+    if _proton.require().has_phases:
+        assert (kept["timer"], kept["timer_reason"]) == (TIMER, "")
+        assert 0 < kept["busy"][0] <= 1.05
+    for piece in (kept["in_words"], "seed 3", "budget 1.5 s", kept["timer"], "Warmed up for"):
+        assert piece in repr(doubled)
+
+
+def test_info_says_where_and_when(doubled: VariantComparison) -> None:
+    info = doubled.info
+    assert info.name == "once against twice"
+    assert {"python", "triton", "torch"} <= {*info.versions}
+    assert info.when
+    if ON_CPU:
+        assert info.backend == "interpreter, CPU"
+        assert "times say nothing about a GPU" in doubled.verdict
+        assert any("say nothing about a GPU" in each for each in doubled.warnings)
+        assert doubled.pairs["sm_clock_mhz"].isna().all()
+    else:
+        assert info.gpu
+        assert "driver" in info.versions
+        assert doubled.pairs["sm_clock_mhz"].gt(0).all()
+
+
+def test_profiles_of_both_are_there(doubled: VariantComparison) -> None:
+    assert doubled.profiles is not None
+    for name, profile, launches in zip(doubled.names, doubled.profiles, (1, 2), strict=True):
+        assert profile.info.name == name
+        assert profile.repeats is not None
+        (kernel,) = profile.kernels[profile.kernels["hook"] == "kept"].to_dict("records")
+        assert kernel["name"] == "scale [n=128]"
+        assert kernel["count"] == launches * profile.repeats.number
+
+
+@pytest.mark.parametrize(
+    ("metric", "amount"), [("gbyte/s", 1024), ("n_tokens/s", 32e9), (None, 1024), ("time/ms", None)]
+)
+def test_metric_is_made_from_launch_metadata(metric: str | None, amount: float | None) -> None:
+    found = quick(metric=metric)
+    assert found.metric.name == (metric or "gbyte/s")
+    times = found.pairs["time_ns_a"]
+    expected = times / 1e6 if amount is None else amount / times
+    np.testing.assert_allclose(found.pairs["value_a"], expected)
+
+
+def test_without_bytes_the_default_is_time_and_a_rate_is_refused() -> None:
+    assert quick(silent, silent).metric.name == "time/us"
+    with pytest.raises(MetricError, match="variant 'two': 'gbyte/s' is not a metric") as failure:
+        quick(scale, silent, metric="gbyte/s")
+    assert "metric='time/us' needs none" in str(failure.value)
+
+
+@pytest.mark.parametrize("metric", ["time/%", "count", "bytes/n_tokens"])
+def test_metric_without_time_is_refused(metric: str) -> None:
+    with pytest.raises(MetricError, match="says nothing about speed; use a time"):
+        quick(metric=metric)
+
+
+def test_measurement_in_steps_is_the_same_thing() -> None:
+    with Measurement({"one": scale, "two": scale}, budget_s=0.5, seed=1) as measurement:
+        assert (measurement.state, measurement.stop_reason) == ("not started", "")
+        with pytest.raises(ProtonLabError, match="there is no comparison yet"):
+            _ = measurement.comparison
+        states, pairs = [], []
+        while not measurement.done:
+            measurement.step()
+            states.append(measurement.state)
+            if measurement.state in ("warming up", "measuring"):
+                pairs.append(len(measurement.comparison))
+        final = measurement.comparison
+    assert list(dict.fromkeys(states)) == ["looking", "warming up", "measuring", "done"]
+    assert {after - before for before, after in itertools.pairwise(pairs)} == {0, 2}
+    assert len(final) == pairs[-1]
+    assert measurement.stop_reason == final.protocol["stop_reason"]
+    measurement.step()  # does nothing any more
+    assert len(measurement.comparison) == len(final)
+
+
+def test_closing_early_keeps_what_was_measured() -> None:
+    with Measurement({"one": scale, "two": scale}, budget_s=60) as measurement:
+        while measurement.state != "measuring":
+            measurement.step()
+        measurement.close()
+        assert measurement.done
+        measurement.close()
+    assert len(measurement.comparison) == 2
+    assert measurement.stop_reason == "it was closed"
+    assert "stopped: it was closed" in repr(measurement.comparison)
+
+
+def test_setup_runs_before_each_sample() -> None:
+    x = torch.zeros(64, device=device())
+    calls: list[str] = []
+
+    def setup() -> None:
+        calls.append("setup")
+        x.zero_()
+
+    def add(amount: int) -> torch.Tensor:
+        if ON_CPU:
+            calls.append("call")
+        return x.add_(scale(1.0, 64), alpha=amount)
+
+    found = quick(lambda: add(1), lambda: add(1), setup=setup)
+    assert found.outputs_equal is True  # both began with zeros
+    assert calls[0] == "setup"
+    assert calls.count("setup") >= 2 * 2 + 2 * len(found)
+
+
+def test_outputs_that_differ_are_shown_not_refused() -> None:
+    found = quick(scale, lambda: scale(3.0))
+    assert found.outputs_equal is False
+    assert "Mismatched elements: 127 / 128" in found.outputs
+    assert found.warnings[0].startswith("The outputs differ: the result: ")
+
+
+def test_variant_that_raises_is_named_with_its_reason() -> None:
+    def broken() -> None:
+        scale()
+        raise ValueError("no luck\nsecond line")
+
+    with pytest.raises(
+        ProtonLabError, match=r"variant 'two' raised ValueError: no luck$"
+    ) as failure:
+        quick(scale, broken)
+    assert isinstance(failure.value.__cause__, ValueError)
+
+
+def test_variant_that_raises_later_leaves_nothing_behind() -> None:
+    calls = []
+
+    def sometimes() -> torch.Tensor:
+        calls.append(1)
+        if len(calls) > 8:
+            raise RuntimeError("enough")
+        return scale()
+
+    with pytest.raises(ProtonLabError, match="variant 'two' raised RuntimeError: enough"):
+        quick(scale, sometimes, budget_s=60)
+
+
+@pytest.mark.skipif(not ON_CPU, reason="a graph replays without calling")
+def test_interrupt_in_the_middle_leaves_nothing_behind() -> None:
+    def interrupted() -> torch.Tensor:
+        if measurement.state == "measuring" and len(measurement.comparison) == 4:
+            raise KeyboardInterrupt
+        return scale()
+
+    def run() -> None:
+        while not measurement.done:
+            measurement.step()
+
+    measurement = Measurement({"one": scale, "two": interrupted}, budget_s=60)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert measurement.done
+    assert measurement.stop_reason == "it failed: KeyboardInterrupt"
+    assert len(measurement.comparison) == 4  # what was there before
+
+
+def test_variant_that_launches_nothing_is_refused() -> None:
+    with pytest.raises(ProtonLabError, match="variant 'two' launched no kernel; give a callable"):
+        quick(scale, lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("variants", "message"),
+    [
+        ({}, r"0 variants \(none\); give exactly two"),
+        ({"a": scale}, r"1 variants \('a'\); give exactly two"),
+        ({"a": scale, "b": scale, "c": scale}, r"3 variants \('a', 'b', 'c'\)"),
+        ({"a": scale, "b": 3}, "variant 'b' is a int, which cannot be called"),
+        ({"a": scale, 5: scale}, "5 is no name of a variant"),
+        ({"a": scale, " ": scale}, "' ' is no name of a variant"),
+        ([scale, scale], "variants is a list; give a mapping"),
+    ],
+    ids=str,
+)
+def test_other_than_two_callables_are_refused(variants: Any, message: str) -> None:
+    with pytest.raises(ProtonLabError, match=message):
+        compare_variants(variants)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget_s": 0}, "budget_s=0; give the seconds to warm up and measure, more than 0"),
+        ({"budget_s": -1.0}, "budget_s=-1.0; give"),
+        ({"budget_s": float("nan")}, "budget_s=nan; give"),
+        ({"budget_s": "10"}, "budget_s='10'; give"),
+        ({"protocol": "fast"}, "protocol='fast'; use 'sustained' or 'burst'"),
+        ({"seed": -1}, "seed=-1; give a whole number"),
+        ({"seed": 0.5}, "seed=0.5; give a whole number"),
+        ({"metric": 3}, "3 is no metric name"),
+        ({"setup": 3}, "setup is a int; give a function"),
+    ],
+    ids=str,
+)
+def test_bad_options_are_refused_before_anything_runs(
+    options: dict[str, Any], message: str
+) -> None:
+    def untouched() -> None:
+        raise AssertionError("was called")
+
+    with pytest.raises(ProtonLabError, match=message):
+        quick(untouched, untouched, **options)
+
+
+def test_burst_protocol_is_named() -> None:
+    found = quick(protocol="burst", budget_s=0.5)
+    assert found.protocol["protocol"] == "burst"
+    assert "burst" in repr(found).splitlines()[0]
+    assert (found.protocol["flush_bytes"] == 0) == ON_CPU
+
+
+@needs_phases
+def test_inside_a_session_of_the_users_nothing_gets_mixed_up() -> None:
+    with protonlab.Session("outer") as session:
+        scale(5.0)
+        found = quick()
+    assert found.protocol["timer"] == TIMER
+    kernels = session.profile.kernels
+    assert "scale [n=128]" in set(kernels["name"])
+    assert not any("protonlab" in str(name) for name in session.profile.frames["name"])
