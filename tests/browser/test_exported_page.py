@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(params=["light", "dark"])
-def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
     """A page without a network; its test fails when it complains or asks for anything."""
     import rig
 
-    context = browser.new_context(color_scheme=request.param, offline=True)
+    context = browser.new_context(offline=True)
     tab = rig.Tab(context.new_page())
     yield tab.page
     context.close()
@@ -57,6 +57,10 @@ def test_page_opens_offline_with_its_figures_alive(tmp_path: Path, page: Page) -
     by_time.click()
     by_time.click()
     assert first.text_content() != slowest
+    color = "getComputedStyle(document.querySelector('.gtitle')).fill"
+    light = page.evaluate(color)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"light => {color} !== light", arg=light)
 
 
 def test_figures_of_others_are_drawn_too(tmp_path: Path, page: Page) -> None:

@@ -1,4 +1,4 @@
-"""A cell with ``live=`` in a real JupyterLab: it updates while it runs, and leaves one view."""
+"""A cell with ``live=`` in a real JupyterLab: bars and table grow while it runs; one view stays."""
 
 from __future__ import annotations
 
@@ -43,6 +43,15 @@ COUNT = """() => {
 }"""
 
 
+# Texts of the bars while the cell runs: title, kernel, value; empty when it does not.
+BARS = """() => {
+    const area = document.querySelector(".jp-CodeCell:nth-of-type(2) .jp-OutputArea");
+    const isLive = /recording, \\d+ s/.test(area?.innerText ?? "");
+    const texts = isLive ? [...area.querySelectorAll("svg text")] : [];
+    return texts.map((text) => text.textContent.trim()).join("|");
+}"""
+
+
 def launches(text: str) -> int:
     found = re.search(r"\((\d+) launches", text)
     assert found is not None, text
@@ -56,18 +65,25 @@ def test_live_cell(lab: Lab, tab: Tab) -> None:
     first = tab.page.wait_for_function(COUNT, timeout=60_000).json_value()
     tab.page.wait_for_selector(".protonlab-progress >> text=/run1: recording, \\d+ s/")
     tab.screenshot("live_cell")
+    title, kernel, value = tab.page.evaluate(BARS).split("|")
+    assert title == "run1 · kernels by time · interpreter, CPU"
+    assert kernel == "_p_double"
     assert tab.page.locator("table.protonlab-table").count() == 1
-    tab.page.wait_for_function(
-        f"before => {{ const text = ({COUNT})(); return text && text !== before; }}", arg=first
-    )
-    assert launches(tab.page.evaluate(COUNT)) > launches(first)
+    grown = f"""before => {{
+        const [text, bars] = [({COUNT})(), ({BARS})()];
+        return text && text !== before && !bars.endsWith({value!r}) ? [text, bars] : false;
+    }}"""
+    text, bars = tab.page.wait_for_function(grown, arg=first).json_value()
+    assert launches(text) > launches(first)
+    assert bars.split("|")[:2] == [title, kernel]
+    assert tab.page.locator(".js-plotly-plot").count() == 0  # a picture: nothing to load
 
     tab.page.wait_for_function(
         """() => [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")]
             .every((prompt) => /\\[\\d+\\]/.test(prompt.textContent))""",
         timeout=60_000,
     )
-    tab.wait_for_figures(2)
+    tab.wait_for_figures(2)  # flame graph and bars that can be pointed at take its place
     tab.page.wait_for_selector(".protonlab-progress", state="detached")
     assert tab.page.locator("table.protonlab-table").count() == 1
     shown = tab.page.locator(".jp-CodeCell:nth-of-type(2) .jp-OutputArea").inner_text()

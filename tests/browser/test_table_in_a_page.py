@@ -25,32 +25,34 @@ pytestmark = pytest.mark.browser
 ROWS = ".protonlab-table tbody tr:not([hidden])"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def profile(project: Path) -> Profile:
     return load(project / "tests/profiles/gpt_train_3.9.0.hatchet")
 
 
-@pytest.fixture(params=["light", "dark"])
-def page(
-    browser: Browser, request: pytest.FixtureRequest, tmp_path: Path, profile: Profile
-) -> Iterator[Page]:
-    """The exported page of a table, opened without a network; it may not complain."""
-    import rig
-
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory, profile: Profile) -> str:
+    """Where the exported page of a table lies."""
     bundle = protonlab.table(profile, top=12)._repr_mimebundle_()
-    notebook = tmp_path / "a.ipynb"
+    notebook = tmp_path_factory.mktemp("table") / "a.ipynb"
     cells = [code(new_output("display_data", bundle))]
     nbformat.write(new_notebook(cells=cells), notebook)
+    return protonlab.export_report(notebook).as_uri()
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Iterator[Page]:
+    """The page, opened without a network; it may not complain."""
+    import rig
+
     context = browser.new_context(
-        color_scheme=request.param,
         offline=True,
         permissions=["clipboard-read", "clipboard-write"],
         viewport={"width": 1000, "height": 700},
     )
     tab = rig.Tab(context.new_page())
-    tab.page.goto(protonlab.export_report(notebook).as_uri())
+    tab.page.goto(address)
     yield tab.page
-    tab.screenshot(f"table_{request.param}")
     context.close()
     assert tab.errors == []
     assert [url for url in tab.requests if not url.startswith(("file:", "data:", "blob:"))] == []
@@ -78,6 +80,24 @@ def test_headers_sort_by_value_and_say_so(page: Page, profile: Profile) -> None:
         "names => names.toSorted((a, b) => a.localeCompare(b))", column(page, 1)
     )
     assert page.locator(".protonlab-table th[aria-sort]").count() == 1
+
+
+def test_both_themes_can_be_read(page: Page) -> None:
+    import rig
+
+    def colors() -> list[str]:
+        found: list[str] = page.locator(".protonlab-table td").first.evaluate(
+            "(cell) => [getComputedStyle(cell).color, getComputedStyle(document.body)"
+            ".backgroundColor]"
+        )
+        return found
+
+    light = colors()
+    rig.Tab(page).screenshot("table_light")
+    page.emulate_media(color_scheme="dark")
+    dark = colors()
+    rig.Tab(page).screenshot("table_dark")
+    assert set(light).isdisjoint(dark)
 
 
 def test_missing_values_stay_at_the_end(tmp_path: Path, page: Page, project: Path) -> None:

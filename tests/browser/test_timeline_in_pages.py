@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from protonlab.views import figure_html, flame, page_script, roofline, timeline
 from protonlab.views.page import PLOTLY_MIME
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
     from rig import Lab, Tab
 
 pytestmark = pytest.mark.browser
@@ -71,14 +73,34 @@ def open_page(tab: Tab, path: Path, *figures: Any) -> None:
     tab.page.goto(path.as_uri())
 
 
-@pytest.fixture
-def page(tab: Tab, tmp_path: Path, project: Path) -> Tab:
+@pytest.fixture(scope="module")
+def opened(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory, project: Path
+) -> Iterator[Tab]:
     """A page with the timeline of three steps of a GPT on an H200, and no network."""
+    import rig
+
+    context = browser.new_context(viewport={"width": 1200, "height": 1100})
+    tab = rig.Tab(context.new_page())
     trace = load(project / "tests/profiles/gpt_trace_3.9.0.chrome_trace.gz")
     assert isinstance(trace, Trace)
-    open_page(tab, tmp_path / "page.html", timeline(trace))
+    open_page(tab, tmp_path_factory.mktemp("timeline") / "page.html", timeline(trace))
     tab.wait_for_figures(1)
-    return tab
+    yield tab
+    context.close()
+
+
+@pytest.fixture
+def page(opened: Tab) -> Iterator[Tab]:
+    """The page, with the whole trace in view before and after."""
+    whole = state(opened)
+    yield opened
+    opened.page.emulate_media(color_scheme="light")
+    opened.page.evaluate("document.querySelector('.js-plotly-plot').parentElement.focus()")
+    opened.page.keyboard.press("Escape")
+    opened.page.wait_for_timeout(700)
+    assert state(opened)["range"] == whole["range"]
+    assert not opened.errors
 
 
 def test_page_shows_the_overview_then_each_launch(page: Tab) -> None:
@@ -162,7 +184,7 @@ def test_living_kernel_gives_what_no_page_can_hold(lab: Lab, tab: Tab) -> None:
     tab.wait_for_figures(1)
     assert state(tab)["boxes"] < 3000
     assert not any(label.startswith("k") for label in state(tab)["labels"])
-    for low, high in ((100.0, 110.0), (103.0, 103.05)):  # ms
+    for low, high, kernel in ((100.0, 110.0, "k10499"), (103.0, 103.05, "k10304")):  # ms
         tab.page.evaluate(
             """(range) => {
                 const host = document.querySelector(".protonlab-figure").protonlab;
@@ -170,7 +192,8 @@ def test_living_kernel_gives_what_no_page_can_hold(lab: Lab, tab: Tab) -> None:
             }""",
             [low, high],
         )
-        tab.page.wait_for_timeout(2500)
+        tab.page.wait_for_function(f"kernel => ({STATE})().labels.includes(kernel)", arg=kernel)
+    tab.page.wait_for_timeout(300)
     near = state(tab)
     assert near["range"] == [103.0, 103.05]
     assert {f"k{number}" for number in range(10_300, 10_305)} <= set(near["labels"])

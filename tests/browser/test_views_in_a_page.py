@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,13 +73,28 @@ RANGE = "document.querySelector('.js-plotly-plot')._fullLayout.xaxis.range"
 FIELD, SAID, BACK = ".protonlab-figure input", ".protonlab-figure output", "button >> text=whole"
 
 
-@pytest.fixture
-def hand_page(tab: Tab, tmp_path: Path) -> Tab:
+@pytest.fixture(scope="module")
+def opened(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     """Flame graph and bars of the hand-made tree, and another flame graph below, offline."""
-    url = write_page(tmp_path / "page.html", flame(hand()), bars(hand()), flame(hand()))
-    offline(tab).page.goto(url)
+    import rig
+
+    context = browser.new_context(viewport={"width": 1200, "height": 1100})
+    tab = rig.Tab(context.new_page())
+    path = tmp_path_factory.mktemp("hand") / "page.html"
+    offline(tab).page.goto(write_page(path, flame(hand()), bars(hand()), flame(hand())))
     tab.wait_for_figures(3)
-    return tab
+    yield tab
+    context.close()
+
+
+@pytest.fixture
+def hand_page(opened: Tab) -> Iterator[Tab]:
+    """The page, with nothing searched and all in view before and after."""
+    yield opened
+    for field in opened.page.locator(FIELD).all():
+        field.fill("")
+    assert len(opened.page.evaluate(BRIGHT)) == 7
+    assert not opened.errors
 
 
 def test_search_marks_and_says_what_share_it_is(hand_page: Tab) -> None:
@@ -94,7 +110,6 @@ def test_search_marks_and_says_what_share_it_is(hand_page: Tab) -> None:
     page.fill(FIELD, "")
     assert page.locator(SAID).first.text_content() == ""
     assert len(page.evaluate(BRIGHT)) == 7
-    assert not hand_page.errors
 
 
 def test_search_goes_on_while_zoomed_and_the_button_leads_back(hand_page: Tab) -> None:

@@ -1,14 +1,20 @@
-"""Flame, bars and table in a real JupyterLab: drawn, clicked, in both themes."""
+"""Flame, bars and table in a real JupyterLab: drawn, clicked, searched, copied, in both themes.
+
+All tests share one notebook with one kernel; each leaves it as it was, and the last one closes it.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from playwright.sync_api import Browser
     from rig import Lab, Tab
 
 pytestmark = pytest.mark.browser
@@ -48,15 +54,21 @@ def click(tab: Tab, label: str, *, twice: bool = False) -> None:
     tab.page.wait_for_timeout(400)
 
 
-@pytest.fixture
-def notebook(lab: Lab, tab: Tab, project: Path) -> Tab:
+@pytest.fixture(scope="module")
+def opened(lab: Lab, browser: Browser, project: Path) -> Iterator[Tab]:
     """A notebook with the three views of a training step on an H200, run and drawn."""
+    import rig
+
+    context = browser.new_context(
+        viewport={"width": 1200, "height": 1100},
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    tab = rig.Tab(context.new_page())
+    path = str(project / "tests/profiles/gpt_train_3.9.0.hatchet")
     lab.write(
         "views.ipynb",
         [
-            "import protonlab\n"
-            f"p = protonlab.load({str(project / 'tests/profiles/gpt_train_3.9.0.hatchet')!r})\n"
-            "figure = protonlab.flame(p)\nfigure",
+            f"import protonlab\np = protonlab.load({path!r})\nfigure = protonlab.flame(p)\nfigure",
             "protonlab.bars(p, top=8)",
             "protonlab.table(p, top=12)",
         ],
@@ -64,7 +76,30 @@ def notebook(lab: Lab, tab: Tab, project: Path) -> Tab:
     lab.open(tab, "views.ipynb")
     lab.run_all(tab)
     tab.wait_for_figures(2)
-    return tab
+    yield tab
+    context.close()
+
+
+@pytest.fixture
+def notebook(opened: Tab) -> Iterator[Tab]:
+    """The notebook that all tests share: it may not complain, and shows in the end what it did."""
+    whole = state(opened)
+    yield opened
+    assert state(opened)["texts"] == whole["texts"]
+    assert opened.errors == []
+
+
+def run_cell(tab: Tab, index: int, source: str) -> None:
+    """Give a cell another source and run it, in the kernel that knows the profile."""
+    tab.page.evaluate(
+        """([index, source]) => {
+            const notebook = window.jupyterapp.shell.currentWidget.content;
+            notebook.activeCellIndex = index;
+            notebook.activeCell.model.sharedModel.setSource(source);
+            return window.jupyterapp.commands.execute("notebook:run-cell");
+        }""",
+        [index, source],
+    )
 
 
 def test_views_are_drawn_by_our_module_in_both_themes(notebook: Tab) -> None:
@@ -74,16 +109,12 @@ def test_views_are_drawn_by_our_module_in_both_themes(notebook: Tab) -> None:
     assert len([size for size in notebook.received if size > 1_000_000]) == 1  # plotly.js, once
     notebook.screenshot("views_light")
     notebook.set_theme("dark")
-    for _ in range(50):  # a repaint takes its time on a busy machine
-        dark = state(notebook)
-        if dark["colors"] != first["colors"]:
-            break
-        notebook.page.wait_for_timeout(200)
-    assert set(dark["colors"]).isdisjoint(first["colors"])
+    repainted = "colors => String((%s)().colors) %s String(colors)"
+    notebook.page.wait_for_function(repainted % (STATE, "!=="), arg=first["colors"])
+    assert set(state(notebook)["colors"]).isdisjoint(first["colors"])
     notebook.screenshot("views_dark")
     notebook.set_theme("light")
-    assert state(notebook)["colors"] == first["colors"]
-    assert not notebook.errors
+    notebook.page.wait_for_function(repainted % (STATE, "==="), arg=first["colors"])
 
 
 def test_click_zooms_and_double_click_goes_back(notebook: Tab) -> None:
@@ -134,18 +165,69 @@ def test_figure_follows_the_width_of_its_cell(notebook: Tab) -> None:
     notebook.page.set_viewport_size({"width": 900, "height": 1100})
     notebook.page.wait_for_timeout(500)
     assert state(notebook)["size"][0] == pytest.approx(wide - 300, abs=20)
+    notebook.page.set_viewport_size({"width": 1200, "height": 1100})
+    notebook.page.wait_for_timeout(500)
+    assert state(notebook)["size"][0] == wide
+
+
+def test_search_field_takes_what_is_typed(notebook: Tab) -> None:
+    field = notebook.page.locator(f"{FLAME.split()[0]} .protonlab-figure input")
+    field.click()
+    notebook.page.keyboard.type("backward")  # in command mode b and a would insert cells
+    assert field.input_value() == "backward"
+    output = notebook.page.locator(f"{FLAME.split()[0]} .protonlab-figure output")
+    assert output.text_content() == "matched 56.1 % of time"
+    assert notebook.page.locator(".jp-CodeCell").count() == 3
+    notebook.screenshot("flame_searched", FLAME)
+    field.fill("")
+
+
+def test_table_sorts_searches_copies_and_saves(notebook: Tab) -> None:
+    page = notebook.page
+
+    def column(index: int) -> list[str]:
+        rows = ".protonlab-table tbody tr:not([hidden])"
+        return page.locator(f"{rows} td:nth-child({index})").all_inner_texts()
+
+    inside = """() => {
+        const right = (name) => document.querySelector(name).getBoundingClientRect().right;
+        return right(".protonlab-table") <= right(".jp-OutputArea");
+    }"""
+    assert page.evaluate(inside)  # no column is cut off
+    assert page.locator(".jp-CodeCell:nth-of-type(3) .jp-OutputArea-output").count() == 1
+    times = [float(text) for text in column(2)]
+    assert times == sorted(times, reverse=True)
+    head = page.locator(".protonlab-table th:nth-child(2)")
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    page.keyboard.press("Enter")  # on the button; in JupyterLab it would edit the cell
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert [float(text) for text in column(2)] == times[::-1]
+
+    page.get_by_role("searchbox", name="Search kernels").click()
+    page.keyboard.type("softmaxdd")  # "dd" deletes a cell in JupyterLab
+    assert column(1) == []
+    for _ in range(2):
+        page.keyboard.press("Backspace")
+    assert len(column(1)) == 2
+    assert all("SoftMax" in text for text in column(1))
+    assert page.locator(".protonlab-tools [role=status]").inner_text() == "2 of 12 kernels"
+    assert page.locator(".jp-CodeCell").count() == 3
+
+    tools = page.locator(".protonlab-tools")
+    tools.get_by_role("button", name="Copy").click()
+    page.wait_for_selector(".protonlab-tools [role=status] >> text=copied")
+    copied = page.evaluate("navigator.clipboard.readText()").splitlines()
+    assert [row.split("\t")[1] for row in copied[1:]] == column(2)
+    with page.expect_download() as started:
+        tools.get_by_role("button", name="CSV").click()
+    saved = Path(started.value.path()).read_text("utf-8")
+    assert [row[1] for row in list(csv.reader(io.StringIO(saved)))[1:]] == column(2)
+    notebook.screenshot("table_searched")
 
 
 def test_shown_again_after_update_layout(notebook: Tab) -> None:
-    notebook.page.evaluate(
-        """() => {
-            const notebook = window.jupyterapp.shell.currentWidget.content;
-            notebook.activeCellIndex = 1;
-            notebook.activeCell.model.sharedModel.setSource(
-                "figure.update_layout(title_text='mine')");
-        }"""
-    )
-    notebook.page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell')")
+    run_cell(notebook, 1, "figure.update_layout(title_text='mine')")
     notebook.page.wait_for_selector(".gtitle >> text=mine")
     titles = notebook.page.locator(".js-plotly-plot .gtitle").all_text_contents()
     assert titles == ["time 48.7 ms · CUDA 0 (sm_90, 132 SMs)", "mine"]
@@ -168,70 +250,27 @@ def test_reopened_without_its_kernel_a_notebook_shows_pictures(notebook: Tab, la
     notebook.wait_for_figures(2)
 
 
-def test_table_sorts_and_searches(notebook: Tab) -> None:
-    def column(index: int) -> list[str]:
-        cells = f".protonlab-table tbody tr:not([hidden]) td:nth-child({index})"
-        return notebook.page.locator(cells).all_inner_texts()
-
-    inside = """() => {
-        const right = (name) => document.querySelector(name).getBoundingClientRect().right;
-        return right(".protonlab-table") <= right(".jp-OutputArea");
-    }"""
-    assert notebook.page.evaluate(inside)  # no column is cut off
-    counts = [int(text) for text in column(4)]
-    notebook.page.click(".protonlab-table th:nth-child(4) button")
-    assert [int(text) for text in column(4)] == sorted(counts, reverse=True)
-    notebook.page.click(".protonlab-table th:nth-child(4) button")
-    assert [int(text) for text in column(4)] == sorted(counts)
-    notebook.page.fill(".jp-CodeCell:nth-of-type(3) input[type=search]", "SOFTMAX")
-    assert len(column(1)) == 2
-    assert all("SoftMax" in text for text in column(1))
-    notebook.screenshot("table_searched")
-
-
-def test_search_field_takes_what_is_typed(notebook: Tab) -> None:
-    field = notebook.page.locator(f"{FLAME.split()[0]} .protonlab-figure input")
-    field.click()
-    notebook.page.keyboard.type("backward")  # in command mode b and a would insert cells
-    assert field.input_value() == "backward"
-    output = notebook.page.locator(f"{FLAME.split()[0]} .protonlab-figure output")
-    assert output.text_content() == "matched 56.1 % of time"
-    assert notebook.page.locator(".jp-CodeCell").count() == 3
-    notebook.screenshot("flame_searched", FLAME)
-
-
-def test_zoom_asks_the_kernel_for_what_was_folded(lab: Lab, tab: Tab, project: Path) -> None:
-    lab.write(
-        "folded.ipynb",
-        [
-            "import protonlab\n"
-            f"p = protonlab.load({str(project / 'tests/profiles/gpt_train_3.9.0.hatchet')!r})\n"
-            "protonlab.flame(p, max_boxes=20)",
-        ],
+def test_zoom_asks_the_kernel_for_what_was_folded(opened: Tab) -> None:
+    run_cell(opened, 0, "protonlab.flame(p, max_boxes=20)")
+    opened.page.wait_for_function(f"({STATE})().boxes === 20")
+    whole = state(opened)
+    click(opened, "other (50")
+    opened.page.wait_for_function(
+        """() => !document.querySelector(".js-plotly-plot").data
+            .flatMap((trace) => trace.customdata).flat().includes("other (50 frames)")"""
     )
-    lab.open(tab, "folded.ipynb")
-    lab.run_all(tab)
-    tab.wait_for_figures(1)
-    whole = state(tab)
-    assert whole["boxes"] == 20
-    click(tab, "other (50")
-    tab.page.wait_for_function(
-        "document.querySelector('.js-plotly-plot').data.flatMap((t) => t.x).length > 10"
-    )
-    opened = state(tab)
-    assert opened["range"][0] > whole["range"][0]
-    assert opened["range"][1] < whole["range"][1]
-    labels = "document.querySelector('.js-plotly-plot').data.flatMap((t) => t.customdata)"
-    assert "other (50 frames)" not in str(tab.page.evaluate(labels))
-    tab.screenshot("flame_refined", FLAME)
-    click(tab, "forward")  # a box of the path, which the whole figure knows
-    tab.page.wait_for_timeout(600)
-    forward = state(tab)
+    refined = state(opened)
+    assert refined["range"][0] > whole["range"][0]
+    assert refined["range"][1] < whole["range"][1]
+    opened.screenshot("flame_refined", FLAME)
+    click(opened, "forward")  # a box of the path, which the whole figure knows
+    opened.page.wait_for_timeout(600)
+    forward = state(opened)
     assert forward["range"][1] - forward["range"][0] == pytest.approx(
         0.254 * whole["range"][1], rel=0.01
     )
-    assert not tab.errors
-    tab.page.get_by_text("whole").click()
-    tab.page.wait_for_timeout(400)
-    assert state(tab)["texts"] == whole["texts"]
-    assert not tab.errors
+    assert not opened.errors
+    opened.page.get_by_text("whole").first.click()
+    opened.page.wait_for_timeout(400)
+    assert state(opened)["texts"] == whole["texts"]
+    assert not opened.errors
