@@ -6,6 +6,11 @@ from collections.abc import Sequence
 
 from protonlab.errors import ProtonLabError
 
+FINALIZED = (
+    "the session was finalized while it was being recorded; leave proton.finalize() out of the "
+    "cell, or give it the id of your own session"
+)
+
 
 def explain_disabled(*, command_line: bool) -> str:
     """One sentence on why `start` was ignored."""
@@ -64,8 +69,7 @@ _CAUSES = (
     ),
     (
         "Session has not been initialized",
-        "the session was finalized while it was being recorded; leave proton.finalize() out of "
-        "the cell, or give it the id of your own session",
+        FINALIZED,
     ),
 )
 

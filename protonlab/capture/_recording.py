@@ -14,7 +14,7 @@ from threading import RLock
 from typing import Any, cast
 
 from protonlab.capture import _proton
-from protonlab.capture._failures import explain, explain_disabled, explain_modes
+from protonlab.capture._failures import FINALIZED, explain, explain_disabled, explain_modes
 from protonlab.capture._launch_record import Launch
 from protonlab.capture._part import Part
 from protonlab.capture._phases import BUFFER_BYTES, BUFFER_VARIABLE
@@ -267,7 +267,8 @@ class Recording:
             # So that finalize has nothing to write out.
             proton.libproton.clear_data(self.id, phases, True)
             return
-        proton.profiler.deactivate(self.id)
+        if self._hook not in proton.hook_manager.session_hooks.get(self.id, ()):
+            raise CaptureError(FINALIZED)  # Proton's finalize says nothing
         proton.profiler.finalize(self.id)
         for file in sorted(self._folder.glob("profile*"), key=_number):
             yield Part(file.read_bytes(), self._parts[0], self._prefix)

@@ -1,9 +1,10 @@
 """Calling the only hook there is without a detour through Proton's hook manager.
 
 Triton calls a chain of functions around each launch, Proton's manager is one of them, and it calls
-the hooks in turn. With one hook in all, its own methods can stand in the chain: the detour is half
-of what a filtered launch costs. Whoever registers another hook adds the manager to the chain, which
-ends the short cut, and the manager, when it lets the hook rest, tells the hook, which ends it too.
+the hooks in turn. With one hook in all, its own method can be what Triton calls: chain and manager
+are most of what a filtered launch costs. The chain stands aside with its list shared, so a function
+that is added to either of them is called, and ends the short cut: so does the manager, which adds
+itself when another hook is registered and tells the hook when it is to rest.
 """
 
 from __future__ import annotations
@@ -13,42 +14,45 @@ from typing import Any
 
 from protonlab.capture import _proton
 
+_CHAINS = "launch_enter_hook", "launch_exit_hook"
 
-class _Calls(list[Callable[..., Any]]):
-    """What a chain calls, with a hook's method in the place of the manager's."""
 
-    def __init__(self, chain: Any, managers: Callable[..., Any], own: Callable[..., Any]) -> None:
-        super().__init__(own if call == managers else call for call in chain.calls)
-        self._chain, self._managers, self._own = chain, managers, own
+class _Direct:
+    """Stands for a chain that holds Proton's manager alone: calls a hook's method."""
 
-    def append(self, call: Callable[..., Any]) -> None:
-        self.restore()
-        self._chain.add(call)
+    def __init__(self, chain: Any, own: Callable[[Any], None]) -> None:
+        self.chain, self.own = chain, own
+        self.calls, self.reversed, self.remove = chain.calls, chain.reversed, chain.remove
 
-    def restore(self) -> None:
-        # A new list: a launch may be walking over this one.
-        self._chain.calls = [self._managers if call == self._own else call for call in self]
+    def __call__(self, metadata: Any) -> None:
+        if len(self.calls) == 1:
+            self.own(metadata)
+        else:
+            self.chain(metadata)
+
+    def add(self, call: Callable[..., Any]) -> None:
+        leave_short_cut()
+        self.chain.add(call)
 
 
 def take_short_cut(hook: Any) -> None:
-    """Let Triton call the hook itself, if Proton's manager knows no other."""
+    """Let Triton call the hook itself, if Proton's manager knows no other, and Triton no more."""
     proton = _proton.require()
     manager, runtime = proton.hook_manager, proton.knobs.runtime
     known = {id(each) for hooks in manager.session_hooks.values() for each in hooks}
     if known != {id(hook)} or hook not in manager.active_hooks:
         return
-    for chain, managers, own in (
-        (runtime.launch_enter_hook, manager.enter, hook.enter),
-        (runtime.launch_exit_hook, manager.exit, hook.exit),
-    ):
-        if type(getattr(chain, "calls", None)) is list:
-            chain.calls = _Calls(chain, managers, own)
+    chains = [getattr(runtime, name) for name in _CHAINS]
+    if [getattr(chain, "calls", None) for chain in chains] == [[manager.enter], [manager.exit]]:
+        for name, chain, own in zip(_CHAINS, chains, (hook.enter, hook.exit), strict=True):
+            setattr(runtime, name, _Direct(chain, own))
 
 
 def leave_short_cut() -> None:
     """Let the manager call the hooks again."""
     runtime = _proton.require().knobs.runtime
-    for chain in (runtime.launch_enter_hook, runtime.launch_exit_hook):
-        calls = getattr(chain, "calls", None)
-        if isinstance(calls, _Calls):
-            calls.restore()
+    for name in _CHAINS:
+        chain = getattr(runtime, name)
+        if isinstance(chain, _Direct):
+            setattr(runtime, name, chain.chain)
+            chain.own = chain.chain  # a launch of another thread may be about to call it

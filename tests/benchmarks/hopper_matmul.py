@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
@@ -50,7 +49,12 @@ REQUIRED |= {32: (1.25, 1.45), 64: (1.3, 1.45), 128: (1.3, 1.45), 256: (1.0, Non
 REQUIRED |= {512: (1.0, None)}
 PLAIN_TRITON, OF_LOADS, DENSE, OF_CUBLAS = (4, 1.22, 1.35), (4, 0.83, 0.92), 1.3, 0.75
 
-HAS_UPSTREAM = importlib.util.find_spec("triton_kernels") is not None
+try:
+    from upstream_matmul import Upstream
+except ImportError:  # not installed, or for another Triton
+    HAS_UPSTREAM = False
+else:
+    HAS_UPSTREAM = True
 
 
 def weight(experts: int, n: int, k: int) -> MXFP4Weight:
@@ -153,11 +157,7 @@ def _settings(tokens: int) -> list[str]:
 
 
 def _upstream(w: MXFP4Weight) -> Any:
-    if not HAS_UPSTREAM:
-        return None
-    from upstream_matmul import Upstream
-
-    return Upstream(w)
+    return Upstream(w) if HAS_UPSTREAM else None
 
 
 def _has_gluon(packed: Any) -> bool:

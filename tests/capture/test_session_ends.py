@@ -7,10 +7,11 @@ import time
 from typing import Any
 
 import pytest
-from sample_kernels import add, plain, told, triton_kernels
+import torch
+from sample_kernels import BLOCK, add, plain, told, told_kernel, triton_kernels
 
 from protonlab import CaptureError, Session
-from protonlab.capture import _reading
+from protonlab.capture import _reading, device
 from protonlab.capture._launch_record import Launch
 from protonlab.capture._recording import Recording
 from protonlab.capture.clocks import Clocks
@@ -50,8 +51,9 @@ def test_sessions_end_while_other_threads_launch() -> None:
     ended = threading.Event()
 
     def launch() -> None:
+        x = torch.zeros(BLOCK, device=device())
         while not ended.is_set():
-            told({"n": 1})
+            told_kernel[(1,)](x, BLOCK)
 
     threads = [threading.Thread(target=launch) for _ in range(2)]
     for thread in threads:

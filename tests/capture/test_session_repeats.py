@@ -217,8 +217,7 @@ def test_body_that_finalizes_everything_still_runs_to_its_end(
             ran.append(current)
             add()
             if current == 0:
-                libproton = _proton.require().libproton
-                libproton.finalize(session._recording.id, "")  # type: ignore[union-attr]
+                proton.finalize(session._recording.id)  # type: ignore[union-attr]
     assert ran == [0, 1, 2]
     assert session.problem is not None
     flags.profiling_on = False

@@ -15,7 +15,9 @@ from protonlab import Session
 
 
 def called() -> list[list[Callable[..., Any]]]:
-    return [list(knobs.runtime.launch_enter_hook.calls), list(knobs.runtime.launch_exit_hook.calls)]
+    """What Triton calls before and after a launch."""
+    chains = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
+    return [[chain.own] if hasattr(chain, "own") else list(chain.calls) for chain in chains]
 
 
 MANAGER = [[HookManager.enter], [HookManager.exit]]
@@ -23,10 +25,11 @@ MANAGER = [[HookManager.enter], [HookManager.exit]]
 
 @pytest.fixture(autouse=True)
 def _chains_end_as_they_were() -> Iterator[None]:
-    before = called()
+    before = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
+    assert called() == [[], []]
     yield
-    assert called() == before
-    assert type(knobs.runtime.launch_enter_hook.calls) is list
+    assert (knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook) == before
+    assert called() == [[], []]
 
 
 def launches(session: Session) -> int:
@@ -67,8 +70,7 @@ def test_functions_of_the_user_are_called_in_their_order() -> None:
     chain.add(early)
     try:
         with Session() as session:
-            hook = HookManager.active_hooks[0]
-            assert called()[0] == [early, hook.enter]
+            assert called()[0] == [early, HookManager.enter]
             add()
             chain.add(late)
             assert called()[0] == [early, HookManager.enter, late]
@@ -77,6 +79,26 @@ def test_functions_of_the_user_are_called_in_their_order() -> None:
         chain.remove(early)
         chain.remove(late)
     assert heard == ["early", "early", "late"]
+    assert launches(session) == 2
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_function_that_comes_later_is_called_whatever_it_is_added_to(later: bool) -> None:
+    heard = []
+
+    def listen(metadata: Any) -> None:
+        heard.append(metadata.data["name"])
+
+    before = knobs.runtime.launch_enter_hook
+    with Session() as session:
+        hook = HookManager.active_hooks[0]
+        assert called()[0] == [hook.enter]
+        chain = knobs.runtime.launch_enter_hook if later else before
+        chain.add(listen)
+        add()
+        chain.remove(listen)
+        add()
+    assert heard == ["add_kernel [n=128]"]  # our hook comes first
     assert launches(session) == 2
 
 

@@ -81,15 +81,17 @@ def test_a_thread_reads_while_launches_go_on() -> None:
 
         reader = threading.Thread(target=read)
         reader.start()
-        for _ in range(150):
+        steps = 0
+        while steps < 150 or (len(seen) < 3 and steps < 100_000):  # a GPU is soon done with 150
             step()
+            steps += 1
         done.set()
         reader.join()
-    assert launches(session.profile) == 300
+    assert launches(session.profile) == 2 * steps
     assert seen == sorted(seen)
     assert len(seen) > 2
     if not torch.cuda.is_available():
-        assert 0 < seen[-1] <= 300
+        assert 0 < seen[-1] <= 2 * steps
         assert first[-1] >= len(first) - 2  # each phase that was read is gone
 
 

@@ -75,7 +75,9 @@ def _finished(row: torch.Tensor, epilogue: Epilogue, expert: int) -> torch.Tenso
 def assert_rounded(y: torch.Tensor, wanted: torch.Tensor, *, sums: float = 1e-6) -> None:
     """Each value of y is the exact one, rounded once, but for float32 sums of a row's size."""
     assert y.shape == wanted.shape
-    room = wanted.abs() * ROUNDING[y.dtype] + sums * wanted.abs().amax(-1, keepdim=True) + 1e-30
+    info = torch.finfo(y.dtype)
+    room = wanted.abs() * ROUNDING[y.dtype] + sums * wanted.abs().amax(-1, keepdim=True)
+    room += info.smallest_normal * info.eps / 2  # denormals: half a step
     wrong = ~((y.double() - wanted).abs() <= room)
     assert not wrong.any(), (
         f"{int(wrong.sum())} of {wrong.numel()} are wrong, the first at "

@@ -126,7 +126,8 @@ def test_kernels_keep_the_registers_of_their_products(
     kernels: list[str], tmp_path: Path, project: Path
 ) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    environment |= {"TRITON_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(project)}
+    path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(project)]))
+    environment |= {"TRITON_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path}
     run = [sys.executable, "-c", COMPILE, *kernels]
     result = subprocess.run(
         run, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False

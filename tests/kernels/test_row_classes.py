@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 import triton
+from exact import DEVICE
 
 from protonlab.kernels._gather import gathered
 from protonlab.kernels._row_classes import (
@@ -74,9 +75,10 @@ def test_one_weight_is_cut_into_few_blocks_with_little_padding() -> None:
 
 
 def test_gathered_rows_and_zeros_for_indices_outside() -> None:
-    x = torch.arange(4 * 1056, dtype=torch.float32).reshape(4, 1056)
-    index = torch.tensor([2, -1, 0, 4, 3])
-    wanted = torch.stack([x[2], torch.zeros(1056), x[0], torch.zeros(1056), x[3]])
+    x = torch.arange(4 * 1056, dtype=torch.float32, device=DEVICE).reshape(4, 1056)
+    index = torch.tensor([2, -1, 0, 4, 3], device=DEVICE)
+    zeros = torch.zeros_like(x[0])
+    wanted = torch.stack([x[2], zeros, x[0], zeros, x[3]])
     assert torch.equal(gathered(x, index), wanted)
 
 
