@@ -27,6 +27,8 @@ class Pairs:
 
     def __init__(self) -> None:
         self._blocks: list[tuple[Block, float]] = []
+        self._kernels: list[tuple[float, ...]] = []  # of A and of B
+        self._elapsed: list[tuple[float, ...]] = []
         self.by_proton = True
 
     def __len__(self) -> int:
@@ -35,16 +37,13 @@ class Pairs:
     def add(self, block: Block, at_s: float) -> None:
         """Add a block that ended so many seconds after measuring began."""
         self._blocks.append((block, at_s))
+        self._kernels += _sorted(block.order, block.kernels_ns)
+        self._elapsed += _sorted(block.order, block.elapsed_ns)
         self.by_proton &= len(block.kernels_ns) == len(block.order)
 
     def times_ns(self, *, by_proton: bool) -> FloatArray:
         """Time of a call of A and of B, shape (pairs, 2)."""
-        rows = []
-        for block, _ in self._blocks:
-            times = block.kernels_ns if by_proton else block.elapsed_ns
-            for place in range(0, len(times), 2):
-                pair = times[place : place + 2]
-                rows.append(pair if block.order[place] == "A" else pair[::-1])
+        rows = self._kernels if by_proton else self._elapsed
         return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
     @property
@@ -87,6 +86,12 @@ class Pairs:
         table = table.astype(dict(PAIR_COLUMNS))
         table.index.name = "pair"
         return table
+
+
+def _sorted(order: str, times: tuple[float, ...]) -> list[tuple[float, ...]]:
+    """Times of A and of B of each pair."""
+    pairs = [times[place : place + 2] for place in range(0, len(times), 2)]
+    return [pair if order[2 * at] == "A" else pair[::-1] for at, pair in enumerate(pairs)]
 
 
 def _of_clocks(clocks: list[ClockReading | None]) -> dict[str, list[object]]:
