@@ -43,6 +43,7 @@ def captured(call: Callable[[], Any], calls: int) -> torch.cuda.CUDAGraph | str:
         reason = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"
         try:
             torch.cuda.synchronize()
+            _heal()
         except RuntimeError as broken:
             raise CaptureError(
                 f"the GPU cannot be used behind a capture that failed ({reason}); restart the "
@@ -53,3 +54,11 @@ def captured(call: Callable[[], Any], calls: int) -> torch.cuda.CUDAGraph | str:
         if collects:
             gc.enable()
     return graph
+
+
+def _heal() -> None:
+    """Capture next to nothing: a capture that failed leaves torch's random numbers in its state."""
+    number = torch.zeros(1, device="cuda")
+    with torch.cuda.graph(torch.cuda.CUDAGraph(), capture_error_mode="thread_local"):
+        number.add_(1)
+    torch.cuda.synchronize()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any, Literal, Self
 
@@ -16,8 +17,8 @@ from protonlab.experiment._arguments import ProtocolName, check_arguments
 from protonlab.experiment._bench import Bench
 from protonlab.experiment._outputs import compared
 from protonlab.experiment._paired_run import PairedRun
-from protonlab.experiment._trial import outputs_of, profiled
-from protonlab.experiment._variants import Variant, release_memory, two_variants
+from protonlab.experiment._trial import here, outputs_of, profiled
+from protonlab.experiment._variants import Variant, explained, release_memory, two_variants
 from protonlab.experiment._words import of_busy, protocol_in_words
 from protonlab.model import Metric, Profile, ProfileInfo, VariantComparison
 from protonlab.model.frames import FloatArray, MetricColumn
@@ -72,6 +73,7 @@ class Measurement:
         self._kind, self._seed = protocol, seed
         self.state: State = "not started"
         self._on_gpu = has_gpu() and not interpreting()
+        self._place = here() if self._on_gpu else nullcontext()
         self._bench: Bench = _bench(self._variants, setup, protocol, on_gpu=self._on_gpu)
         self._run = PairedRun(
             self._bench, seed=seed, budget_s=self._budget, has_power_limiter=self._on_gpu
@@ -107,13 +109,15 @@ class Measurement:
         """
         if self.done:
             return
-        with _ONE_STEP_AT_A_TIME:
+        with _ONE_STEP_AT_A_TIME, self._place:
             try:
                 if next(self._slices, "end") == "end":
                     self.close()
             except BaseException as error:
                 self._stop_reason = f"it failed: {type(error).__name__}"
                 self.close()
+                if isinstance(error, RuntimeError):  # torch's, of what no variant did by itself
+                    raise explained(error) from error
                 raise
 
     def close(self) -> None:

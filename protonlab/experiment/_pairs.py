@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -16,35 +17,47 @@ from protonlab.model.variants import PAIR_COLUMNS
 Values = Callable[[FloatArray], FloatArray]
 
 
-class Pairs:
-    """Blocks of two pairs each.
+@dataclass(frozen=True)
+class _Entry:
+    """A block, and when it ended."""
 
-    Attributes
-    ----------
-    by_proton
-        Whether Proton told the times of all of them.
-    """
+    block: Block
+    at_s: float
+
+    @property
+    def is_by_proton(self) -> bool:
+        return len(self.block.kernels_ns) == len(self.block.order)
+
+    def times_ns(self, *, by_proton: bool) -> list[tuple[float, ...]]:
+        """Give the times of A and of B of each pair."""
+        times = self.block.kernels_ns if by_proton else self.block.elapsed_ns
+        pairs = [times[place : place + 2] for place in range(0, len(times), 2)]
+        return [
+            pair if self.block.order[2 * at] == "A" else pair[::-1] for at, pair in enumerate(pairs)
+        ]
+
+
+class Pairs:
+    """Blocks of two pairs each; may be read while another thread adds to them."""
 
     def __init__(self) -> None:
-        self._blocks: list[tuple[Block, float]] = []
-        self._kernels: list[tuple[float, ...]] = []  # of A and of B
-        self._elapsed: list[tuple[float, ...]] = []
-        self.by_proton = True
+        self._entries: list[_Entry] = []
 
     def __len__(self) -> int:
-        return 2 * len(self._blocks)
+        return 2 * len(self._entries)
 
     def add(self, block: Block, at_s: float) -> None:
         """Add a block that ended so many seconds after measuring began."""
-        self._blocks.append((block, at_s))
-        self._kernels += _sorted(block.order, block.kernels_ns)
-        self._elapsed += _sorted(block.order, block.elapsed_ns)
-        self.by_proton &= len(block.kernels_ns) == len(block.order)
+        self._entries.append(_Entry(block, at_s))
+
+    @property
+    def by_proton(self) -> bool:
+        """Whether Proton told the times of all pairs; otherwise all count by the clock."""
+        return all(entry.is_by_proton for entry in self._entries)
 
     def times_ns(self, *, by_proton: bool) -> FloatArray:
         """Time of a call of A and of B, shape (pairs, 2)."""
-        rows = self._kernels if by_proton else self._elapsed
-        return np.array(rows, dtype=np.float64).reshape(-1, 2)
+        return _times(list(self._entries), by_proton=by_proton)
 
     @property
     def width(self) -> float:
@@ -61,17 +74,19 @@ class Pairs:
     @property
     def busy(self) -> tuple[float, float] | None:
         """Share of the elapsed time in which kernels of A and of B ran; None without Proton."""
-        if not self.by_proton or not self._blocks:
+        entries = list(self._entries)
+        if not entries or not all(entry.is_by_proton for entry in entries):
             return None
-        share = self.times_ns(by_proton=True) / self.times_ns(by_proton=False)
+        share = _times(entries, by_proton=True) / _times(entries, by_proton=False)
         first, second = np.median(share, axis=0)
         return float(first), float(second)
 
     def table(self, values: tuple[Values, Values]) -> pd.DataFrame:
         """Make the table of `VariantComparison`; `values` turn times into the metric."""
-        times = self.times_ns(by_proton=self.by_proton)
-        orders = [block.order[place : place + 2] for block, _ in self._blocks for place in (0, 2)]
-        clocks = [clock for block, _ in self._blocks for clock in block.clocks]
+        entries = list(self._entries)
+        times = _times(entries, by_proton=all(entry.is_by_proton for entry in entries))
+        blocks = [entry.block for entry in entries]
+        orders = [block.order[place : place + 2] for block in blocks for place in (0, 2)]
         table = pd.DataFrame(
             {
                 "order": pd.Series(orders, dtype=object),
@@ -79,8 +94,8 @@ class Pairs:
                 "time_ns_b": times[:, 1],
                 "value_a": values[0](times[:, 0]),
                 "value_b": values[1](times[:, 1]),
-                **_of_clocks(clocks),
-                "at_s": [at for _, at in self._blocks for _ in range(2)],
+                **_of_clocks([clock for block in blocks for clock in block.clocks]),
+                "at_s": [entry.at_s for entry in entries for _ in range(2)],
             }
         )
         table = table.astype(dict(PAIR_COLUMNS))
@@ -88,13 +103,12 @@ class Pairs:
         return table
 
 
-def _sorted(order: str, times: tuple[float, ...]) -> list[tuple[float, ...]]:
-    """Times of A and of B of each pair."""
-    pairs = [times[place : place + 2] for place in range(0, len(times), 2)]
-    return [pair if order[2 * at] == "A" else pair[::-1] for at, pair in enumerate(pairs)]
+def _times(entries: Sequence[_Entry], *, by_proton: bool) -> FloatArray:
+    rows = [row for entry in entries for row in entry.times_ns(by_proton=by_proton)]
+    return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
 
-def _of_clocks(clocks: list[ClockReading | None]) -> dict[str, list[object]]:
+def _of_clocks(clocks: Sequence[ClockReading | None]) -> dict[str, list[object]]:
     none = ClockReading("", "")
     known = [clock or none for clock in clocks]
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from protonlab.capture import Session
@@ -22,10 +23,10 @@ def outputs_of(variant: Variant, setup: Callable[[], Any] | None) -> Outputs:
         setup()
     returned = variant()
     try:
+        synchronize()
         return Outputs(returned)
     except Exception as error:  # errors of its kernels show when they are waited for
         variant.blame(error)
-        raise
 
 
 def profiled(variant: Variant, setup: Callable[[], Any] | None) -> Profile:
@@ -58,6 +59,15 @@ def profiled(variant: Variant, setup: Callable[[], Any] | None) -> Profile:
             "each time that it is called, not one that returns another function or a cached result"
         )
     return profile
+
+
+def here() -> AbstractContextManager[Any]:
+    """Keep to the GPU that is current now, in whatever thread; enter it again and again."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return nullcontext()
+    device: AbstractContextManager[Any] = torch.cuda.device(torch.cuda.current_device())
+    return device
 
 
 def synchronize() -> None:

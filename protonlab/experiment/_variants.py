@@ -6,8 +6,9 @@ import gc
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from protonlab.errors import CaptureError, ProtonLabError
 
@@ -40,9 +41,8 @@ class Variant:
             return self.call()
         except Exception as error:
             self.blame(error)
-            raise
 
-    def blame(self, error: Exception) -> None:
+    def blame(self, error: Exception) -> NoReturn:
         """Raise what a failure of this variant means.
 
         Raises
@@ -64,6 +64,21 @@ class Variant:
         ) from None
 
 
+def explained(error: RuntimeError) -> CaptureError:
+    """Turn a failure of torch's between the calls of variants into one sentence."""
+    reason = (str(error).strip().splitlines() or [""])[0]
+    if is_out_of_memory(error):
+        traceback.clear_frames(error.__traceback__)
+        return CaptureError(
+            f"measuring needs some of the GPU's memory beside the variants', and there is none: "
+            f"{reason} Make the problem smaller or free other tensors"
+        )
+    return CaptureError(
+        f"the GPU failed while the variants were measured: {type(error).__name__}: {reason}; if "
+        "that was a kernel's illegal access, restart the notebook's kernel: CUDA stays broken"
+    )
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether the GPU had no memory left."""
     torch = sys.modules.get("torch")
@@ -75,7 +90,8 @@ def release_memory() -> None:
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
-        torch.cuda.empty_cache()
+        with suppress(RuntimeError):  # a variant's kernel may have broken CUDA
+            torch.cuda.empty_cache()
 
 
 def two_variants(variants: Mapping[str, Callable[[], Any]]) -> tuple[Variant, Variant]:
