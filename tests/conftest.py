@@ -45,9 +45,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    # Playwright keeps an event loop running in this thread as long as its browser lives, and other
-    # tests start loops of their own; so browser tests come last.
-    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    # One process takes all browser tests. Were they not the first to begin, it would go on alone
+    # when all others have nothing left to do.
+    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
     if config.pluginmanager.hasplugin("xdist"):
         # Tests of a file share its fixtures. Two browsers at a time would starve each other.
         for item in items:

@@ -90,6 +90,17 @@ def test_ci_runs_the_command_that_readme_gives(project: Path) -> None:
     assert "make test" in (project / ".ci" / "run").read_text().splitlines()
 
 
+def test_ci_runs_each_folder_of_tests_on_the_oldest_releases(project: Path) -> None:
+    script = (project / ".ci" / "run").read_text()
+    folders = {path.parent.name for path in (project / "tests").glob("*/test_*.py")}
+    named = {*re.findall(r"\btests/(\w+)(?= |$)", script, re.MULTILINE)}
+    assert named == folders - {"browser"}
+    nodes = re.findall(r"\btests/(\w+\.py)(?:::(\w+))?", script)
+    assert nodes
+    for file, test in nodes:
+        assert f"def {test}" in (project / "tests" / file).read_text()
+
+
 def test_changelog_has_the_current_work(project: Path, pyproject: dict[str, Any]) -> None:
     headings = re.findall(r"^## \[(.+?)\]", (project / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert headings

@@ -1,4 +1,8 @@
-"""One Chromium and one JupyterLab for all browser tests."""
+"""One Chromium and one JupyterLab for all browser tests, gone when the last of them has ended.
+
+Playwright keeps an event loop running in this thread as long as its browser lives, and tests of
+other folders start loops of their own.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
     from rig import Lab, Tab
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(browser_path: str) -> Iterator[Browser]:
     import rig  # here, because playwright is missing where browser tests are skipped
     from playwright.sync_api import sync_playwright
@@ -37,7 +41,7 @@ def tab(browser: Browser) -> Iterator[Tab]:
     context.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Lab]:
     import rig
 

@@ -43,12 +43,12 @@ def check(diagnosis: Diagnosis, name: str) -> Check:
     return one
 
 
-def diagnose_in(folder: Path, **environment: str) -> str:
-    """What `doctor` prints in a fresh process with more environment."""
+def diagnose_in(folder: Path) -> str:
+    """What `doctor` prints in a fresh process that finds modules in a folder first."""
     paths = os.pathsep.join(filter(None, [str(folder), *sys.path]))
     result = subprocess.run(
         [sys.executable, "-c", "import protonlab; d = protonlab.doctor(); print(d, d.can_record)"],
-        env={**os.environ, "PYTHONPATH": paths, **environment},
+        env={**os.environ, "PYTHONPATH": paths},
         capture_output=True,
         text=True,
         check=True,
@@ -149,16 +149,21 @@ def test_without_torch(tmp_path: Path) -> None:
     assert "→ pip install torch" in text
 
 
-def test_profiling_switched_off(tmp_path: Path) -> None:
-    text = diagnose_in(tmp_path, TRITON_PROTON_DISABLE="1")
-    assert "missing recording profiling is switched off by TRITON_PROTON_DISABLE → unset" in text
-    assert text.endswith(" False ")
-
-
-def test_cupti_folder_without_cupti(tmp_path: Path) -> None:
-    text = diagnose_in(tmp_path, TRITON_CUPTI_LIB_PATH=str(tmp_path / "empty"))
-    assert "warning CUPTI no libcupti.so in" in text
-    assert "(TRITON_CUPTI_LIB_PATH) → unset TRITON_CUPTI_LIB_PATH" in text
+def test_profiling_switched_off_and_cupti_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two things that have nothing to do with each other, in the one trial of this test."""
+    monkeypatch.setenv("TRITON_PROTON_DISABLE", "1")
+    monkeypatch.setenv("TRITON_CUPTI_LIB_PATH", str(tmp_path / "empty"))
+    found = protonlab.doctor()
+    recording, cupti = check(found, "recording"), check(found, "CUPTI")
+    assert recording.state == "missing"
+    assert recording.finding == "profiling is switched off by TRITON_PROTON_DISABLE"
+    assert recording.next_step.startswith("unset")
+    assert not found.can_record
+    assert cupti.state == "warning"
+    assert re.fullmatch(r"no libcupti\.so in .* \(TRITON_CUPTI_LIB_PATH\)", cupti.finding)
+    assert cupti.next_step.startswith("unset TRITON_CUPTI_LIB_PATH")
 
 
 def test_nsight_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -106,6 +107,8 @@ def notebook(
     opened = Notebook(shell, capsys)
     yield opened
     shell.run_line_magic("unload_ext", "protonlab")
+    # What a shell does when Python ends collects garbage: 53 shells would take 20 s over it.
+    atexit.unregister(shell.atexit_operations)
     InteractiveShell.clear_instance()
     sys.modules["__main__"], sys.excepthook = main, hook
     assert list(folder.glob("*.hatchet")) == []
