@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -48,6 +49,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # One process takes all browser tests. Were they not the first to begin, it would go on alone
     # when all others have nothing left to do.
     items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+    addresses = [item.nodeid for item in items if re.search(r"\bat 0x[0-9a-f]+", item.nodeid)]
+    if addresses:  # each process would call the test something else, and none would run
+        raise pytest.UsageError(f"give names (ids=...) to the parameters of {addresses[0]}")
     if config.pluginmanager.hasplugin("xdist"):
         # Tests of a file share its fixtures. Two browsers at a time would starve each other.
         for item in items:

@@ -237,7 +237,7 @@ def test_variant_that_launches_nothing_is_refused() -> None:
         ({"a": scale, " ": scale}, "' ' is no name of a variant"),
         ([scale, scale], "variants is a list; give a mapping"),
     ],
-    ids=str,
+    ids=["none", "one", "three", "number", "numbered", "blank", "list"],
 )
 def test_other_than_two_callables_are_refused(variants: Any, message: str) -> None:
     with pytest.raises(ProtonLabError, match=message):
