@@ -171,7 +171,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         """Open the launch's frame with its metrics, if the filter keeps the kernel."""
         # A kernel that was prepared before there was a hook has no metadata. What a metadata
         # function launches is filed under the metadata frame, unmeasured.
-        if metadata is None or (_unrecorded and get_ident() in _unrecorded):
+        if metadata is None or (_unrecorded and Launch.passes_by(self)):
             return
         try:
             data = metadata.data

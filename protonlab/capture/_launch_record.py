@@ -5,16 +5,18 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from threading import get_ident
+from threading import Event, get_ident
 from typing import Any, ClassVar
 
+from protonlab.capture import _proton
 from protonlab.capture._metric_reader import MetricReader, need_a_look
 
 NO_KEYS: frozenset[str] = frozenset()
 _PATIENCE_S = 0.02
+_GATE = 0  # among the threads that record nothing: a session ends, and all others wait
 
 
 class Launch:
@@ -31,6 +33,7 @@ class Launch:
     opened: ClassVar[dict[int, Launch]] = {}
     # Threads in which a metadata function or an autotuner runs: what they launch is not recorded.
     unrecorded: ClassVar[set[int]] = set()
+    _gate: ClassVar[Event] = Event()
 
     def __init__(self, owner: object) -> None:
         self.owner = owner  # the hook that opened the frame
@@ -41,16 +44,35 @@ class Launch:
         self.keys = NO_KEYS  # metrics written so far
 
     @classmethod
-    def wait_for_others(cls) -> None:
-        """Wait, for a moment at the most, until no other thread is inside a launch.
+    @contextmanager
+    def none_in_others(cls) -> Iterator[None]:
+        """Keep other threads from launching, for a moment; those inside a launch end it first.
 
-        libproton 3.9 never forgets a frame that is open when its session ends, and takes the
-        process down at the next metric of that thread.
+        A session may only end between launches: libproton 3.6 takes the process down when one
+        comes while it reads its buffers, and 3.9 never forgets a frame that is open then, and takes
+        the process down at the next metric of that thread. Launches that no hook keeps, like
+        torch's own, are not seen here.
         """
         deadline = time.monotonic() + _PATIENCE_S
-        others = sys._current_frames().keys() - {get_ident()}
-        while (cls.opened.keys() | cls.unrecorded) & others and time.monotonic() < deadline:
-            time.sleep(0)
+        cls._gate = gate = Event()
+        cls.unrecorded.add(_GATE)
+        try:
+            others = sys._current_frames().keys() - {get_ident()}
+            while (cls.opened.keys() | cls.unrecorded) & others and time.monotonic() < deadline:
+                time.sleep(0)
+            yield
+        finally:
+            cls.unrecorded.discard(_GATE)
+            gate.set()
+
+    @classmethod
+    def passes_by(cls, hook: object) -> bool:
+        """Whether a hook has nothing to do with the launch that its thread begins."""
+        if get_ident() in cls.unrecorded:
+            return True
+        if _GATE in cls.unrecorded:
+            cls._gate.wait(_PATIENCE_S)
+        return hook not in _proton.require().hook_manager.active_hooks
 
 
 class Kernel:

@@ -178,8 +178,8 @@ class Recording:
     def _fall_silent(self) -> None:
         with self._no_launch, suppress(Exception):
             self._hook.settle()
-            Launch.wait_for_others()
-            self._proton.profiler.deactivate(self.id)
+            with Launch.none_in_others():
+                self._proton.profiler.deactivate(self.id)
 
     def begin_part(self, repeat: int | None) -> None:
         """File what is launched from here on under a repeat; None: under no repeat.
@@ -255,10 +255,10 @@ class Recording:
         self._hook.settle()
         self._leave_scope()
         _synchronize()
-        Launch.wait_for_others()
         flushes = mode is not None and mode.name == "periodic_flushing"
         if proton.has_phases and self.words.data == "tree" and not flushes:
-            proton.profiler.deactivate(self.id, flushing=True)
+            with Launch.none_in_others():
+                proton.profiler.deactivate(self.id, flushing=True)
             phases = proton.libproton.advance_data_phase(self.id)
             repeat = None
             for phase in range(self.first_phase, phases):
@@ -269,7 +269,8 @@ class Recording:
             return
         if self._hook not in proton.hook_manager.session_hooks.get(self.id, ()):
             raise CaptureError(FINALIZED)  # Proton's finalize says nothing
-        proton.profiler.finalize(self.id)
+        with Launch.none_in_others():
+            proton.profiler.finalize(self.id)
         for file in sorted(self._folder.glob("profile*"), key=_number):
             yield Part(file.read_bytes(), self._parts[0], self._prefix)
 

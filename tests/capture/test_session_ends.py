@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from sample_kernels import BLOCK, add, plain, told, told_kernel, triton_kernels
+from triton.profiler.hooks.hook import HookManager
 
 from protonlab import CaptureError, Session
 from protonlab.capture import _reading, device
@@ -84,9 +85,36 @@ def test_the_end_waits_for_a_launch_of_another_thread() -> None:
     thread = threading.Thread(target=launch)
     thread.start()
     inside.wait()
-    Launch.wait_for_others()
-    assert done.is_set() or not Launch.opened
+    with Launch.none_in_others():
+        assert done.is_set() or not Launch.opened
     thread.join()
+
+
+def test_no_other_thread_begins_a_launch_while_a_session_ends() -> None:
+    with Session() as session:
+        thread = threading.Thread(target=add)
+        with Launch.none_in_others():
+            start = time.monotonic()
+            thread.start()
+            while not Launch.opened and time.monotonic() - start < 0.005:
+                time.sleep(0)
+            assert not Launch.opened
+        thread.join()
+    assert session.profile.info.launches == {"add_kernel": (1, 1)}
+
+
+def test_a_launch_that_waited_for_an_end_is_not_recorded() -> None:
+    with Session() as session:
+        thread = threading.Thread(target=add)
+        with Launch.none_in_others():
+            thread.start()
+            time.sleep(0.003)
+            HookManager.deactivate(session._recording.id)  # type: ignore[union-attr]
+        thread.join()
+        HookManager.activate(session._recording.id)  # type: ignore[union-attr]
+        plain()
+    assert not Launch.opened
+    assert set(session.profile.info.launches) == {"plain_kernel"}
 
 
 def test_a_launch_that_never_ended_holds_nobody_up() -> None:
@@ -94,8 +122,8 @@ def test_a_launch_that_never_ended_holds_nobody_up() -> None:
     Launch.opened[threading.get_ident()] = Launch(None)
     try:
         start = time.monotonic()
-        Launch.wait_for_others()
-        assert time.monotonic() - start < 0.015  # the patience is 0.02 s
+        with Launch.none_in_others():
+            assert time.monotonic() - start < 0.015  # the patience is 0.02 s
     finally:
         Launch.opened.clear()
 
