@@ -7,7 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import triton
+
 from protonlab.errors import KernelInputError
+from protonlab.kernels._choices import Choices
 from protonlab.kernels._row_classes import class_of_one, row_classes
 
 EngineName = Literal["triton", "gluon", "reference"]
@@ -15,6 +18,9 @@ EngineName = Literal["triton", "gluon", "reference"]
 # Measured on an H200 with Triton 3.9; docs/hopper-matmul.md has the tables.
 FLATTEN_UP_TO = 8  # K steps of a tile: flattening pays for no more
 HOPPER_SMS = 132
+# Before Triton 3.9, 8 rows are multiplied without wgmma, at a third of the speed.
+_HAS_8_ROWS = tuple(int(part) for part in triton.__version__.split(".")[:2]) >= (3, 9)
+LEAST_ROWS = 8 if _HAS_8_ROWS else 16
 
 
 @dataclass(frozen=True)
@@ -155,12 +161,12 @@ def matmul_options(
 
     Examples
     --------
-    >>> options = matmul_options(512, 5760, 5760, experts=128)
+    >>> options = matmul_options(2048, 5760, 5760, experts=128)
     >>> options.block_m, options.flatten_loops, options.persistent
-    (8, False, False)
+    (32, False, False)
     """
     _check_overrides(overrides, packed)
-    choices = _Choices(overrides)
+    choices = Choices(overrides)
     average = -(-rows // experts) if experts else rows
     spread = f"{average} rows an expert on average" if experts else f"{rows} rows"
     choices.take("engine", engine, "asked for" if engine != "triton" else "plain Triton")
@@ -187,11 +193,11 @@ def matmul_options(
     choices.take("programs_per_sm", programs, "as many as registers and shared memory hold")
     choices.take("row_classes", (block_m,), "plain Triton has one")
     choices.take("strips", 1, "plain Triton has one")
-    return choices.options()
+    return MatmulOptions(**choices.values, reasons=choices.reasons)
 
 
 def _gluon_options(
-    choices: _Choices, rows: int, n: int, k: int, average: int | None, spread: str, sms: int
+    choices: Choices, rows: int, n: int, k: int, average: int | None, spread: str, sms: int
 ) -> MatmulOptions:
     classes = (class_of_one(rows),) if average is None else row_classes(average)
     classes = choices.take("row_classes", classes, f"{spread}; padded rows cost power")
@@ -217,10 +223,10 @@ def _gluon_options(
         choices.take("num_warps", 4, "and one more that loads; wide classes take 8")
         parts = 1, "rows are ragged"
     choices.take("split_k", *parts)
-    return choices.options()
+    return MatmulOptions(**choices.values, reasons=choices.reasons)
 
 
-def _choose_loops(choices: _Choices, overlap: bool | None, steps: int) -> None:
+def _choose_loops(choices: Choices, overlap: bool | None, steps: int) -> None:
     if overlap is not None and choices.overrides.get("flatten_loops", overlap) != overlap:
         raise KernelInputError(
             f"overlap_epilogue={overlap} and flatten_loops={not overlap} contradict each other; "
@@ -251,34 +257,13 @@ def _choose_loops(choices: _Choices, overlap: bool | None, steps: int) -> None:
 
 def _block_m(average: int, *, ragged: bool) -> int:
     wanted = average * 3 // 2 if ragged else average  # sizes scatter round their average
-    return next((rows for rows in (8, 16, 32, 64) if wanted <= rows), 128)
+    return next((rows for rows in (8, 16, 32, 64) if max(wanted, LEAST_ROWS) <= rows), 128)
 
 
 def _split(tiles: int, steps: int, programs: int) -> tuple[int, str]:
     """Parts of K that give so many programs something to do, of at least four steps each."""
     parts = max(1, min(programs // max(tiles, 1), steps // 4, 16))
     return parts, f"{tiles} tiles for {programs} programs at once"
-
-
-class _Choices:
-    """Collects choices; an override wins and says so."""
-
-    def __init__(self, overrides: dict[str, Any]) -> None:
-        self.overrides = overrides
-        self._values: dict[str, Any] = {}
-        self._reasons: dict[str, str] = {}
-
-    def __getitem__(self, field: str) -> Any:
-        return self._values[field]
-
-    def take(self, field: str, value: Any, why: str) -> Any:
-        if field in self.overrides:
-            value, why = self.overrides[field], "asked for"
-        self._values[field], self._reasons[field] = value, why
-        return value
-
-    def options(self) -> MatmulOptions:
-        return MatmulOptions(**self._values, reasons=tuple(self._reasons.items()))
 
 
 def _check_overrides(overrides: dict[str, Any], packed: bool) -> None:

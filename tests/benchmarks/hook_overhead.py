@@ -243,7 +243,7 @@ def main() -> None:
     }
     waits = cells(bench, 20)
     ends: dict[str, list[float]] = {"ours_s": [], "protons_s": []}
-    for _ in range(3):
+    for _ in range(5):
         ends["protons_s"].append(bench.end(ours=False))
         ends["ours_s"].append(bench.end(ours=True))
     result: dict[str, Any] = {

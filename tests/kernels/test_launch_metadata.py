@@ -12,6 +12,7 @@ from exact import DEVICE, random_weight, random_x
 
 from protonlab import Session
 from protonlab.kernels import Epilogue, Routing, matmul, matmul_options, pack
+from protonlab.kernels._options import LEAST_ROWS
 
 E, N, K = 3, 130, 96
 
@@ -39,8 +40,8 @@ def test_the_two_settings_are_two_frames() -> None:
     matmuls = found[found.index.str.startswith("matmul")]
     start = "matmul_mxfp4 [12x130x96, experts=3, persistent, "
     assert matmuls["count"].to_dict() == {
-        f"{start}flattened, block_m=8]": 2,
-        f"{start}not flattened, block_m=8]": 1,
+        f"{start}flattened, block_m={LEAST_ROWS}]": 2,
+        f"{start}not flattened, block_m={LEAST_ROWS}]": 1,
     }
     assert set(matmuls["kernel"]) == {"matmul_kernel"}
     assert found["count"]["moe_schedule [experts=3, rows=12]"] == 3

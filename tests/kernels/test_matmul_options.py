@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import triton
 
 from protonlab.kernels import MatmulOptions, matmul_options
+from protonlab.kernels._options import LEAST_ROWS
 
 
 @pytest.mark.parametrize(
@@ -15,7 +17,13 @@ from protonlab.kernels import MatmulOptions, matmul_options
 )
 def test_block_holds_most_experts_rows(rows_an_expert: int, block_m: int) -> None:
     options = matmul_options(128 * rows_an_expert, 5760, 5760, experts=128)
-    assert options.block_m == block_m
+    assert options.block_m == max(block_m, LEAST_ROWS)
+
+
+def test_before_triton_3_9_a_product_has_16_rows() -> None:
+    least = 8 if tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9) else 16
+    assert matmul_options(128, 5760, 5760, experts=128).block_m == least
+    assert matmul_options(128, 5760, 5760, experts=128, block_m=8).block_m == 8
 
 
 @pytest.mark.parametrize(
@@ -52,7 +60,7 @@ def test_options_say_each_choice_and_why() -> None:
     options = matmul_options(512, 5760, 5760, experts=128, num_stages=2)
     lines = str(options).splitlines()
     assert " ".join(lines[1].split()) == (
-        "block_m = 8 4 rows an expert on average; padding costs power"
+        f"block_m = {LEAST_ROWS} 4 rows an expert on average; padding costs power"
     )
     (stages,) = [line for line in lines if line.startswith("num_stages")]
     assert stages.split() == ["num_stages", "=", "2", "asked", "for"]
@@ -61,7 +69,7 @@ def test_options_say_each_choice_and_why() -> None:
 
 
 def test_reasons_do_not_make_options_differ() -> None:
-    asked = matmul_options(512, 5760, 5760, experts=128, block_m=8)
+    asked = matmul_options(512, 5760, 5760, experts=128, block_m=LEAST_ROWS)
     assert asked == matmul_options(512, 5760, 5760, experts=128)
     assert isinstance(asked, MatmulOptions)
     assert hash(asked) == hash(matmul_options(512, 5760, 5760, experts=128))
