@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from protonlab.capture import LaunchHook, Session, device, doctor, measure_roofs
+    from protonlab.epilogue import EpilogueCase, EpilogueSweep, epilogue_cases, sweep_epilogue
     from protonlab.errors import (
         CaptureError,
         MetricError,
@@ -37,13 +38,17 @@ if TYPE_CHECKING:
     )
     from protonlab.model.compiled import CompiledComparison
     from protonlab.report import export_report
-    from protonlab.views import bars, flame, ptx_difference, roofline, table, timeline
+    from protonlab.views import bars, flame, pairs, ptx_difference, roofline, table, timeline
+    from protonlab.widget import EpilogueWidget
 
 # Public name -> the module that defines it.
 _HOME = {
     "CaptureError": "protonlab.errors",
     "Comparison": "protonlab.model",
     "Device": "protonlab.model",
+    "EpilogueCase": "protonlab.model.epilogue_sweep",
+    "EpilogueSweep": "protonlab.model.epilogue_sweep",
+    "EpilogueWidget": "protonlab.widget",
     "KernelFilter": "protonlab.model",
     "LaunchHook": "protonlab.capture",
     "Metric": "protonlab.model",
@@ -62,13 +67,16 @@ _HOME = {
     "compare_variants": "protonlab.experiment",
     "device": "protonlab.capture",
     "doctor": "protonlab.capture",
+    "epilogue_cases": "protonlab.epilogue",
     "export_report": "protonlab.report",
     "export_trace": "protonlab.formats",
     "flame": "protonlab.views",
     "load": "protonlab.formats",
     "measure_roofs": "protonlab.capture",
+    "pairs": "protonlab.views",
     "ptx_difference": "protonlab.views",
     "roofline": "protonlab.views",
+    "sweep_epilogue": "protonlab.epilogue",
     "table": "protonlab.views",
     "timeline": "protonlab.views",
 }
@@ -77,6 +85,9 @@ __all__ = [
     "CaptureError",
     "Comparison",
     "Device",
+    "EpilogueCase",
+    "EpilogueSweep",
+    "EpilogueWidget",
     "KernelFilter",
     "LaunchHook",
     "Metric",
@@ -96,14 +107,17 @@ __all__ = [
     "compare_variants",
     "device",
     "doctor",
+    "epilogue_cases",
     "export_report",
     "export_trace",
     "flame",
     "load",
     "load_ipython_extension",
     "measure_roofs",
+    "pairs",
     "ptx_difference",
     "roofline",
+    "sweep_epilogue",
     "table",
     "timeline",
     "unload_ipython_extension",

@@ -35,6 +35,10 @@ ROOMS = {
     "views": Room("errors model formats front_end", "anywidget numpy pandas plotly rich traitlets"),
     "kernels": Room("errors", "numpy torch triton"),
     "experiment": Room("errors model formats capture", "numpy pandas scipy torch"),
+    "epilogue": Room("errors model kernels experiment", "torch"),
+    "widget": Room(
+        "errors model recorded front_end views experiment epilogue", "anywidget traitlets"
+    ),
     "display": Room("errors model front_end views", "IPython pandas"),
     "option_line": Room("errors model capture", "IPython"),
     "statement": Room("", "IPython"),
@@ -48,7 +52,7 @@ ROOMS = {
     "page": Room("errors formats views", "jinja2 markdown_it markupsafe nbformat nh3 pygments"),
     "report": Room("errors formats page", "nbclient nbformat traitlets"),
     "demo": Room("errors model formats report", "nbformat"),
-    "cli": Room("errors model formats capture demo views", "click rich"),
+    "cli": Room("errors model formats capture demo views epilogue", "click rich"),
 }
 
 # Triton's changes from version to version end in these files.

@@ -14,6 +14,7 @@ import click
 from protonlab.cli._convert import convert
 from protonlab.cli._demo import demo
 from protonlab.cli._doctor import doctor
+from protonlab.cli._sweep import sweep
 from protonlab.errors import ProtonLabError
 
 __all__ = ["main"]
@@ -37,7 +38,7 @@ class _Commands(click.Group):
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-    commands=[convert, demo, doctor],
+    commands=[convert, demo, doctor, sweep],
     epilog="""\b
 Exit codes: 0 all went well, 1 something failed, 2 typed wrongly, 130 Ctrl-C.
 Completion of commands and options, in bash (zsh and fish alike):

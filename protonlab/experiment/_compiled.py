@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -220,4 +221,6 @@ def _plain(value: Any) -> Any:
     """Turn a value into one that JSON has: other things are named by their text."""
     if isinstance(value, Callable):  # type: ignore[arg-type]
         return getattr(value, "__name__", str(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value if isinstance(value, bool | int | float | str | None) else str(value)

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from protonlab.errors import ProfileFormatError, ProtonLabError
 from protonlab.formats.chrome_trace import read_chrome_trace
+from protonlab.formats.epilogue_sweep import is_sweep, read_sweep, sweep_in_parquet
 from protonlab.formats.hatchet import MAX_DEPTH, MAX_FRAMES, read_hatchet
 from protonlab.formats.parquet import read_parquet
 from protonlab.formats.variants import is_variants, read_variants
 from protonlab.model import Profile, ProfileInfo, Trace, VariantComparison
+from protonlab.model.epilogue_sweep import EpilogueSweep
 from protonlab.model.speedscope import SPEEDSCOPE_SCHEMA
 
 __all__ = ["export_trace", "load", "read_profile", "read_trace"]
@@ -29,11 +31,12 @@ def load(
     max_depth: int = MAX_DEPTH,
     max_frames: int = MAX_FRAMES,
     max_bytes: int = 8 * 2**30,
-) -> Profile | Trace | VariantComparison:
+) -> Profile | Trace | VariantComparison | EpilogueSweep:
     """Load a profile or a trace: what Proton wrote, or what protonlab saved, also gzipped.
 
     A file is recognised by its contents: a tree, JSON or msgpack, and a saved parquet file are
-    profiles; a chrome trace is a trace; a comparison of variants is what it was.
+    profiles; a chrome trace is a trace; a comparison of variants and a sweep
+    are what they were.
 
     Parameters
     ----------
@@ -48,7 +51,7 @@ def load(
 
     Returns
     -------
-    Profile, Trace or VariantComparison
+    Profile, Trace, VariantComparison or EpilogueSweep
 
     Raises
     ------
@@ -72,21 +75,26 @@ def load(
     if data[:2] == b"\x1f\x8b":
         data = _unzipped(data, name, max_bytes)
     if data[:4] == _PARQUET_START:
-        return read_parquet(
-            data, source=name, info=info, max_depth=max_depth, max_frames=max_frames
-        )
+        sweep = sweep_in_parquet(data)
+        if sweep is None:
+            return read_parquet(
+                data, source=name, info=info, max_depth=max_depth, max_frames=max_frames
+            )
+        data = sweep
     start = data[:4096].lstrip()
     if start[:1] == b"[" or (data and data[0] in _MSGPACK_ARRAYS):
         return read_hatchet(
             data, source=name, info=info, max_depth=max_depth, max_frames=max_frames
         )
+    if is_sweep(start):
+        return read_sweep(data, source=name, max_depth=max_depth, max_frames=max_frames)
     if is_variants(start):
         return read_variants(data, source=name, max_depth=max_depth, max_frames=max_frames)
     if start[:1] == b"{" and b'"traceEvents"' in data:
         return read_chrome_trace(data, source=name, info=info, max_events=max_frames)
     raise ProfileFormatError(
         f"{name}: {_seen(data, start)}; expected a tree that Proton wrote, a chrome trace, "
-        "a profile that was saved as .hatchet or .parquet, or a saved comparison of variants"
+        "a profile that was saved as .hatchet or .parquet, or a saved comparison or sweep"
     )
 
 

@@ -49,7 +49,8 @@ CLASSES = (*_CLASSES, OTHER)
 _PTX_LINE = re.compile(r"^\s*(?:\{\s*)?(?:@!?%?p\w*\s+)?([a-z]\w*(?:[.:][\w:]+)*)[\s;]")
 _SASS_LINE = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z]\w*(?:\.\w+)*)")
 _PADDING = re.compile("NOP")
-_NOISE = re.compile(r"^\s*(\.loc|\.file|\.section|//|\$L__|\.L|$)")
+_NOISE = re.compile(r"^\s*(\.loc|//|\$L__tmp|\$L__func|$)")
+_DEBUG = re.compile(r"^\s*(\.file|\.section\s+\.debug)", re.MULTILINE)
 _COMMENT = re.compile(r"\s*//.*$")
 _NAMES = re.compile(r"%\w+|\$L__\w+")
 _CONTEXT = 3  # lines that are the same, before and behind what differs
@@ -131,6 +132,11 @@ def passages(left: str, right: str) -> list[Passage]:
         if a1 < len(ours) or b1 < len(theirs):
             found.append(Passage(False, one[-_CONTEXT:], other[-_CONTEXT:]))
     return found
+
+
+def code_of(text: str) -> str:
+    """Instructions and directives of a PTX text alone, without comments and debug information."""
+    return "".join(f"{line}\n" for _, line in _code(text))
 
 
 def _code(text: str) -> list[tuple[int, str]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from protonlab.model.assembly import ALWAYS_SHOWN, CLASSES, Passage, passages
+from protonlab.model.assembly import ALWAYS_SHOWN, CLASSES, Passage, code_of, passages
 
 RESOURCES, LOOPS, CONSTANTS = "resources", "loops", "constexprs"
 ARGUMENTS, OPTIONS = "arguments", "options"
@@ -167,12 +167,12 @@ class CompiledComparison:
 
     def without_ptx(self) -> CompiledComparison:
         """Drop the PTX texts, which are most of its size."""
-        return CompiledComparison(
-            *(
-                CompiledVariant(each.name, each.kernel, each.target, each.facts, "", each.notes)
-                for each in (self.a, self.b)
-            )
-        )
+        return CompiledComparison(replace(self.a, ptx=""), replace(self.b, ptx=""))
+
+    def without_debug(self) -> CompiledComparison:
+        """Drop what is no code from the PTX texts."""
+        one, other = (replace(each, ptx=code_of(each.ptx)) for each in (self.a, self.b))
+        return CompiledComparison(one, other)
 
     def _whats(self, group: str) -> list[str]:
         found = {*self.a.facts.get(group, {}), *self.b.facts.get(group, {})}

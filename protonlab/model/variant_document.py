@@ -22,10 +22,11 @@ def write_variants(comparison: Any, path: Path) -> None:
         raise ProtonLabError(
             f"{path}: a VariantComparison is saved as JSON; let the name end in .json or .json.gz"
         )
-    write_atomically(_document(comparison), path)
+    write_atomically(variants_document(comparison), path)
 
 
-def _document(comparison: Any) -> Iterator[str]:
+def variants_document(comparison: Any) -> Iterator[str]:
+    """Write a `VariantComparison` as pieces of a JSON document."""
     pairs = {
         name: [None if value != value else value for value in column.tolist()]
         for name, column in comparison.pairs.items()

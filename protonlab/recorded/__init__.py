@@ -6,10 +6,13 @@ import gzip
 from importlib.resources import files
 from typing import Any
 
-from protonlab.formats import read_profile, read_trace
+from protonlab.errors import ProtonLabError
+from protonlab.formats import load, read_profile, read_trace
 from protonlab.model import Profile, ProfileInfo, Trace
+from protonlab.model.epilogue_sweep import EpilogueSweep
 
 __all__ = [
+    "epilogue_sweep",
     "flatten_sweep",
     "gpt_compiled",
     "gpt_eager",
@@ -39,6 +42,28 @@ def flatten_sweep() -> Profile:
         One scope ``tokens_per_expert=…`` for each of 1, 2, 4, 8, 16, 32, 64 and 128.
     """
     return _read("flatten_sweep", when="2026-11-30", include="matmul_kernel|gluon_kernel")
+
+
+def epilogue_sweep() -> EpilogueSweep:
+    """Epilogue overlap on against off, 1 to 512 tokens per expert, measured in pairs on an H200.
+
+    128 experts, N = 5760, K = 5760 and 256, our plain Triton kernel and upstream's persistent one.
+    ``protonlab sweep`` wrote it; its ``info`` and ``protocol`` say where, when and how.
+
+    Raises
+    ------
+    ProtonLabError
+        If this copy of protonlab was made without it.
+    """
+    path = files(__name__).joinpath("epilogue_sweep_3.9.0.json.gz")
+    if not path.is_file():
+        raise ProtonLabError(
+            "this copy of protonlab holds no recorded sweep of epilogue overlap; `protonlab sweep` "
+            "measures one on a Hopper GPU, and protonlab.load() reads it"
+        )
+    sweep = load(path.read_bytes())
+    assert isinstance(sweep, EpilogueSweep)
+    return sweep
 
 
 def graph_exclude() -> Profile:

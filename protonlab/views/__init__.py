@@ -4,6 +4,7 @@ from protonlab.views._bars import bars
 from protonlab.views._compiled_table import compiled_table, ptx_difference
 from protonlab.views._distribution_table import distribution_table
 from protonlab.views._flame import flame
+from protonlab.views._pairs import PairsFigure, pairs
 from protonlab.views._roofline import RooflineFigure, roofline
 from protonlab.views._table import table
 from protonlab.views._timeline import TimelineFigure, timeline
@@ -17,6 +18,7 @@ __all__ = [
     "BarsFigure",
     "FlameFigure",
     "KernelTable",
+    "PairsFigure",
     "RooflineFigure",
     "TimelineFigure",
     "bars",
@@ -26,6 +28,7 @@ __all__ = [
     "figure_of",
     "flame",
     "page_script",
+    "pairs",
     "picture_of",
     "ptx_difference",
     "roofline",

@@ -114,7 +114,8 @@ class PTXDifference:
         heads = "".join(f'<th scope="col" colspan="2">{_text(name)}</th>' for name in self.names)
         return (
             f'<div class="protonlab-ptx" tabindex="0"><style>{_style("compiled.css")}</style>'
-            f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(self._rows())}</tbody></table>"
+            f'<table class="protonlab-both"><thead><tr>{heads}</tr></thead>'
+            f"<tbody>{''.join(self._rows())}</tbody></table>"
             "</div>"
         )
 

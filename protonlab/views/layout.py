@@ -8,7 +8,7 @@ from typing import Any, Literal
 from protonlab.views import theme
 from protonlab.views.names import cleaned, escaped, shortened, text_width
 
-View = Literal["flame", "bars", "timeline", "roofline"]
+View = Literal["flame", "bars", "timeline", "roofline", "pairs", "sweep"]
 _SWATCH, _GAP = 18, 20  # pixels of a legend: before a text, and behind it
 
 

@@ -77,11 +77,16 @@ class FigureServer(anywidget.AnyWidget):
 
     def _answer(self, _widget: Any, message: Any, _buffers: Any) -> None:
         if message["kind"] == "plotly.js":
-            packed = gzip.compress(get_plotlyjs().encode("utf-8"), compresslevel=3)
-            self.send({"kind": "plotly.js"}, buffers=[packed])
+            send_plotly(self)
         elif message["kind"] == "refine":
             answer = {"id": message["id"], "focus": message["focus"]}
             self.send({"kind": "refined", **answer, "figure": self.refine(message)})
+
+
+def send_plotly(widget: anywidget.AnyWidget) -> None:
+    """Answer the request for plotly.js of a widget's ES module."""
+    packed = gzip.compress(get_plotlyjs().encode("utf-8"), compresslevel=3)
+    widget.send({"kind": "plotly.js"}, buffers=[packed])
 
 
 @cache

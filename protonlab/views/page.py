@@ -25,7 +25,18 @@ def drawing_source() -> str:
 
 def kernel_source() -> str:
     """Source of the same module for pages with a living kernel."""
-    return f"{drawing_source()}\n{_source('kernel.js')}"
+    return "\n".join((drawing_source(), _source("plotly.js"), _source("kernel.js")))
+
+
+def panel_source(panel: str) -> str:
+    """Source of a module for a widget of its own that draws figures.
+
+    Parameters
+    ----------
+    panel
+        Code that may call ``plotlyFrom(model)``, ``recolour``, ``isDark`` and ``followTheme``.
+    """
+    return "\n".join((_source("theme.js"), _source("plotly.js"), panel))
 
 
 def _source(name: str) -> str:

@@ -48,7 +48,7 @@ def reference_lines(
         raise ProtonLabError(_wrong(lines))
     for each in given:
         if isinstance(each, Mapping):
-            found += [_line(label, value) for label, value in each.items()]
+            found += [reference_line(label, value) for label, value in each.items()]
         elif isinstance(each, Roofs):
             found += _roofs(each, metric)
             if profile.info.gpu and each.gpu != profile.info.gpu:
@@ -93,7 +93,14 @@ def notes_of(
     ]
 
 
-def _line(label: Any, value: Any) -> ReferenceLine:
+def reference_line(label: Any, value: Any) -> ReferenceLine:
+    """Check one line.
+
+    Raises
+    ------
+    ProtonLabError
+        If the label is no text or the value no finite number.
+    """
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -101,7 +101,9 @@ def _points(trace: Mapping[str, Any], plane: Plane) -> Iterator[str]:
     mode = trace.get("mode") or "markers"
     xs = [plane.x.pixel(value) for value in numbers(trace.get("x"))]
     ys = [plane.y.pixel(value) for value in numbers(trace.get("y"))]
-    if "lines" in mode:
+    if trace.get("fill") == "toself":
+        yield _polyline(xs, ys, {"width": 0}, trace.get("fillcolor"))
+    elif "lines" in mode:
         yield _polyline(xs, ys, trace.get("line") or {})
     yield from _whiskers(trace, plane)
     marker = trace.get("marker") or {}
@@ -145,7 +147,7 @@ def _whiskers(trace: Mapping[str, Any], plane: Plane) -> Iterator[str]:
         yield f'<path d="{path}" fill="none"{look}/>'
 
 
-def _polyline(xs: list[float], ys: list[float], line: Mapping[str, Any]) -> str:
+def _polyline(xs: list[float], ys: list[float], line: Mapping[str, Any], fill: Any = "none") -> str:
     points, pen = [], "M"
     for x, y in zip(xs, ys, strict=True):
         if math.isfinite(x + y):
@@ -154,7 +156,7 @@ def _polyline(xs: list[float], ys: list[float], line: Mapping[str, Any]) -> str:
         else:
             pen = "M"  # a gap
     look = _stroke(line.get("color"), line.get("width") or 2, line.get("dash") or "")
-    return f'<path d="{"".join(points)}" fill="none"{look}/>'
+    return f'<path d="{"".join(points)}" fill={quoteattr(str(fill))}{look}/>'
 
 
 def _shape(shape: Mapping[str, Any], plane: Plane) -> str:

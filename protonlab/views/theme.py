@@ -146,6 +146,10 @@ BOUNDS = {
     "unknown": Role("no roof known", KINDS["other"].fill),
 }
 
+# Two series of points: a line for each, and the band round it.
+FIRST, SECOND = Colour("#1f6fb2", "#63b0f5"), Colour("#b4530f", "#f2a15c")
+FIRST_BAND, SECOND_BAND = Colour("#d5e5f4", "#1a3147"), Colour("#f7e0cd", "#43290f")
+
 # Every key that a box may have.
 ROLES = KINDS | LIBRARIES | BEFORE | DIFFERENCES | SCALE | PARTS | TIMELINE
 
@@ -158,6 +162,7 @@ HOOK_WORDS = {
 
 _COLOURS = (
     *(TEXT, MUTED, GRID, EDGE, HOVER, INK, REFERENCE, WHISKER, OUTLINE),
+    *(FIRST, SECOND, FIRST_BAND, SECOND_BAND),
     *(role.fill for role in (ROLES | BOUNDS).values()),
     *(role.hatch for role in ROLES.values() if role.hatch is not None),
 )

@@ -81,7 +81,9 @@ def test_text_on_the_bars_of_a_table_can_be_read(page: str) -> None:
         assert contrast(text, "#" + "".join(f"{round(value):02x}" for value in mixed)) >= 4.5
 
 
-@pytest.mark.parametrize("colour", [theme.REFERENCE, theme.WHISKER, theme.OUTLINE])
+@pytest.mark.parametrize(
+    "colour", [theme.REFERENCE, theme.WHISKER, theme.OUTLINE, theme.FIRST, theme.SECOND]
+)
 def test_lines_on_the_page_can_be_seen(colour: object) -> None:
     for mode, page in zip(MODES, PAGE, strict=True):
         assert contrast(getattr(colour, mode), page) >= 3

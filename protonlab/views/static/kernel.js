@@ -1,30 +1,6 @@
 // A living kernel behind the figures of a page: it brings plotly.js, knows more of a figure than the
 // page does, and says what it is doing. Stands behind figure.js in one module; anywidget starts it.
 
-const PATIENCE = 60_000; // milliseconds; a kernel that runs a cell answers nothing
-
-// plotly.js comes from the kernel, once a page.
-function plotlyFrom(model) {
-  if (globalThis.Plotly) return Promise.resolve(globalThis.Plotly);
-  globalThis.protonlabPlotly ??= new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      globalThis.protonlabPlotly = undefined; // the next figure asks again
-      reject(new Error("the kernel did not send plotly.js"));
-    }, PATIENCE);
-    model.on("msg:custom", async (message, [packed]) => {
-      if (message.kind !== "plotly.js") return;
-      clearTimeout(timer);
-      const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-      const module = { exports: {} };
-      const source = await new Response(unpacked).text();
-      new Function("module", "exports", "define", source)(module, module.exports);
-      resolve(module.exports);
-    });
-    model.send({ kind: "plotly.js" });
-  });
-  return globalThis.protonlabPlotly;
-}
-
 // Lets figures ask this kernel for the part that a person zooms to.
 function answerFigures(model) {
   const waiting = new Map(); // id and focus -> function that takes the answer

@@ -1,0 +1,73 @@
+"""``protonlab sweep``: epilogue overlap over many shapes, into a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from protonlab.errors import ProtonLabError
+
+
+@click.command()
+@click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--tokens", multiple=True, type=int, help="Tokens per expert; give several times.")
+@click.option("--k", "ks", multiple=True, type=int, help="Columns of the weights; several times.")
+@click.option("--n", default=5760, show_default=True, help="Rows of the weights.")
+@click.option("--experts", default=128, show_default=True, help="Experts.")
+@click.option(
+    "--kernel",
+    "kernels",
+    multiple=True,
+    type=click.Choice(["ours", "upstream"]),
+    help="Which kernel; several times. Upstream's needs triton_kernels.",
+)
+@click.option("--budget", default=2.0, show_default=True, help="Seconds for each case.")
+@click.option("--within", type=float, help="Seconds for all of it; what is left then is named.")
+@click.option("--burst", is_flag=True, help="Launches behind a rest, with an empty L2.")
+def sweep(target: Path, **asked: Any) -> None:
+    """Measure epilogue overlap, on against off, and write TARGET.
+
+    By default 1 to 512 tokens per expert, K = 5760 and 256, our kernel, and
+    upstream's where it is installed. Needs a Hopper GPU. A name that ends in
+    .json or .json.gz holds everything; in .parquet, a table of pairs with the
+    rest beside it. protonlab.load() reads both. Ctrl-C keeps what is there.
+    """
+    from rich.console import Console
+
+    from protonlab.epilogue import KS, TOKENS, EpilogueCase, epilogue_cases, sweep_epilogue
+    from protonlab.model.sweep_document import check_name
+
+    check_name(target)
+    if not target.absolute().parent.is_dir():
+        raise ProtonLabError(f"cannot write {target}: no folder {target.parent}")
+    cases = epilogue_cases(
+        asked["tokens"] or TOKENS,
+        ks=asked["ks"] or KS,
+        kernels=asked["kernels"] or None,
+        experts=asked["experts"],
+        n=asked["n"],
+    )
+    console = Console(stderr=True)
+    with console.status(f"{len(cases)} cases …") as status:
+
+        def tell(case: EpilogueCase, number: int, count: int) -> None:
+            line = f"{number} of {count}: {case}"
+            if console.is_terminal:
+                status.update(f"{line} …")
+            else:
+                click.echo(line, err=True)
+
+        found = sweep_epilogue(
+            cases,
+            budget_s=asked["budget"],
+            within_s=asked["within"],
+            protocol="burst" if asked["burst"] else "sustained",
+            on_case=tell,
+        )
+    if not found.comparisons:
+        raise ProtonLabError("nothing was measured. " + " ".join(found.left_out))
+    found.save(target)
+    click.echo(str(found))
+    click.echo(f"\n{target}: {target.stat().st_size:,} bytes, {found.protocol['took_s']} s")

@@ -1,0 +1,61 @@
+"""A recorded sweep, played back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any
+
+from protonlab.model import VariantComparison
+from protonlab.model.epilogue_sweep import LEGAL, EpilogueCase, EpilogueSweep
+from protonlab.widget._source import Moment
+
+_BEAT_S = 0.05  # a source says something so often, so that a person's wish is seen
+_REPLAY_S = 4.0  # however long the measurement took
+
+
+class Replay:
+    """A recorded sweep, played back.
+
+    Parameters
+    ----------
+    sweep
+        What was recorded.
+    """
+
+    def __init__(self, sweep: EpilogueSweep) -> None:
+        self._sweep = sweep
+        self.label = f"replay of what was recorded on {sweep.where}"
+        cases = sweep.cases
+        self.choices: Mapping[str, Sequence[Any]] = {
+            name: sorted({getattr(case, name) for case in cases}) for name in (*LEGAL, "kernel")
+        }
+
+    def settled(self, case: EpilogueCase) -> EpilogueCase:
+        """Return the nearest case that was recorded."""
+        return case if case in self._sweep.comparisons else self._sweep.nearest(case) or case
+
+    def at_once(self, case: EpilogueCase) -> Moment | None:
+        """Return all of a case's pairs."""
+        comparison = self._sweep.comparison(case)
+        return self._moment(case, comparison, "recorded")
+
+    async def run(self, case: EpilogueCase) -> AsyncGenerator[Moment, None]:
+        """Show the first pairs, then more, until all are there."""
+        comparison = self._sweep.comparison(case)
+        began, n = time.monotonic(), len(comparison)
+        shown = 0
+        while shown < n:
+            await asyncio.sleep(_BEAT_S)
+            part = (time.monotonic() - began) / _REPLAY_S
+            now = min(n, max(shown + 1, 2, round(part * n)))
+            shown = now
+            yield self._moment(case, comparison.first(now), f"replaying: pair {now} of {n}")
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _moment(self, case: EpilogueCase, comparison: VariantComparison, message: str) -> Moment:
+        sweep = self._sweep
+        return Moment(message, comparison, sweep.compiled_of(case), sweep.copy_gbyte_s)

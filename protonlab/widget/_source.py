@@ -1,0 +1,57 @@
+"""Where a widget's numbers come from: a GPU that measures now, or a sweep that was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from protonlab.model import VariantComparison
+from protonlab.model.compiled import CompiledComparison
+from protonlab.model.epilogue_sweep import EpilogueCase
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What is known at one moment of a run.
+
+    Parameters
+    ----------
+    message
+        What is being done.
+    comparison
+        The pairs so far; None when there is nothing new to draw.
+    compiled
+        What the switch changed in the kernel; None when there is nothing new.
+    copy_gbyte_s
+        Measured bandwidth of a copy; None if not known.
+    """
+
+    message: str
+    comparison: VariantComparison | None = None
+    compiled: CompiledComparison | None = None
+    copy_gbyte_s: float | None = None
+
+
+class Source(Protocol):
+    """Gives a widget its numbers."""
+
+    @property
+    def label(self) -> str:
+        """Where the numbers come from, for a person."""
+
+    @property
+    def choices(self) -> Mapping[str, Sequence[Any]]:
+        """Field of `EpilogueCase` -> values to choose from; other fields take any legal number."""
+
+    def settled(self, case: EpilogueCase) -> EpilogueCase:
+        """Return the case that can be shown in place of another."""
+
+    def at_once(self, case: EpilogueCase) -> Moment | None:
+        """Return what is known without a run; None for nothing."""
+
+    def run(self, case: EpilogueCase) -> AsyncGenerator[Moment, None]:
+        """Measure or replay; yields at least every 50 ms."""
+
+    def close(self) -> None:
+        """Give the GPU's memory back."""

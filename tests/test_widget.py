@@ -1,0 +1,327 @@
+"""The widget of epilogue overlap, without a browser: choices, runs, words, and what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+import torch
+from IPython.testing.globalipapp import get_ipython
+from sweeps import synthetic_comparison, synthetic_sweep
+
+from protonlab import EpilogueWidget
+from protonlab.epilogue import EpilogueCase, EpilogueWeights
+from protonlab.errors import ProtonLabError
+from protonlab.widget._live import Live
+from protonlab.widget._turn import turn
+from protonlab.widget._words import headline, sentence
+
+SWEEP = synthetic_sweep()
+FOUR = EpilogueCase("ours", 4)
+
+
+def widget(case: EpilogueCase = FOUR, **options: Any) -> EpilogueWidget:
+    return EpilogueWidget(case, sweep=SWEEP, **{"source": "replay", **options})
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(work, 30))
+
+
+async def until(condition: Any) -> None:
+    while not condition():
+        await asyncio.sleep(0.01)
+
+
+def test_replay_opens_with_all_that_was_recorded() -> None:
+    panel = widget()
+    assert panel.comparison is not None
+    assert panel.comparison.values[0].tolist() == SWEEP.comparison(FOUR).values[0].tolist()
+    assert panel.words["verdict"] == SWEEP.comparison(FOUR).verdict
+    assert panel.words["label"] == (
+        "replay of what was recorded on a synthetic GPU, triton 0.0, 2000-01-01"
+    )
+    assert panel.choices == {
+        "kernel": ["ours", "upstream"],
+        "tokens": [1, 4, 16, 64],
+        "experts": [128],
+        "n": [5760],
+        "k": [256, 5760],
+    }
+    assert "FLATTEN_LOOPS" in panel.table
+    assert panel.chart["layout"]["title"]["text"].startswith("<b>our kernel, 128 experts")
+    assert "verdict" not in panel.words["problem"]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_a_hopper_gpu_it_says_what_it_needs_and_replays() -> None:
+    panel = widget(source="auto")
+    assert panel.source == "replay"
+    assert panel.words["status"].startswith("Measuring epilogue overlap needs an NVIDIA Hopper GPU")
+    assert panel.words["status"].endswith("so this is a replay.")
+
+
+def test_toggle_chooses_the_side_that_is_told() -> None:
+    panel = widget(overlap=False)
+    on, off = panel.words["headlines"]
+    assert on.startswith("Overlap on: 3,1")
+    assert off.startswith("Overlap off: 3,2")
+    longer, less = panel.words["sentences"]
+    assert "With overlap on, a call takes 2." in longer
+    assert "% longer" in longer
+    assert "With overlap off, a call takes 2." in less
+    assert "% less" in less
+    assert panel._static().startswith("<p><strong>Overlap off: 3,2")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "taken"), [("tokens", 3, 4), ("tokens", 500, 64), ("k", 1024, 256)]
+)
+def test_replay_takes_the_nearest_that_was_recorded(field: str, value: int, taken: int) -> None:
+    panel = widget()
+    setattr(panel, field, value)
+    assert getattr(panel, field) == taken
+    assert panel.comparison is not None
+    assert panel.words["verdict"] == SWEEP.comparison(panel.case).verdict
+
+
+def test_choices_change_chart_table_and_verdict() -> None:
+    panel = widget()
+    before = panel.words["verdict"], panel.chart, panel.table
+    panel.kernel, panel.k = "upstream", 256
+    after = panel.words["verdict"], panel.chart, panel.table
+    assert all(one != other for one, other in zip(before, after, strict=True))
+    assert "also moves warp specialisation" in panel.table
+
+
+def test_what_cannot_be_is_shown_and_taken_back() -> None:
+    panel = widget()
+    panel.tokens = -1
+    assert panel.words["problem"] == "tokens=-1; give a number from 1 to 8192"
+    assert "tokens=-1" not in repr(panel)
+    panel.tokens = 4
+    assert panel.words["problem"] == ""
+    panel.source = "oracle"
+    assert "source='oracle'; give one of 'gpu', 'replay', 'interpreter'" in panel.words["problem"]
+
+
+def test_a_replay_runs_to_its_end_in_growing_parts() -> None:
+    panel = widget()
+
+    async def work() -> None:
+        sizes = []
+        panel.observe(lambda change: sizes.append(len(panel.comparison or ())), "chart")
+        panel.running = True
+        await until(lambda: not panel.running)
+        assert sizes == sorted(sizes)
+        assert sizes[0] < 5
+        assert sizes[-1] == 24
+        assert len(set(sizes)) > 5
+
+    run(work())
+    assert panel.words["status"] == "Replaying: pair 24 of 24."
+    part = SWEEP.comparison(FOUR).first(24)
+    assert panel.words["verdict"] == part.verdict
+
+
+def test_clicks_never_pile_up_and_stop_always_works() -> None:
+    panel = widget()
+
+    async def work() -> None:
+        tasks = len(asyncio.all_tasks())
+        for _ in range(50):
+            panel.running = True
+            panel.running = False
+        panel.running = True
+        assert len(asyncio.all_tasks()) <= tasks + 1
+        await until(lambda: 3 < len(panel.comparison or ()) < 20)
+        panel.running = False
+        assert panel.words["status"] == "Stopped."
+        await asyncio.wait_for(panel.stopped(), 1)
+        seen = len(panel.comparison or ())
+        await asyncio.sleep(0.2)
+        assert len(panel.comparison or ()) == seen < 24
+
+    run(work())
+
+
+def test_a_choice_during_a_run_begins_anew() -> None:
+    panel = widget()
+
+    async def work() -> None:
+        panel.running = True
+        await until(lambda: 6 < len(panel.comparison or ()) < 20)
+        panel.tokens = 16
+        began = asyncio.get_running_loop().time()
+        await until(lambda: len(panel.comparison or ()) in (2, 3))
+        assert asyncio.get_running_loop().time() - began < 1
+        assert panel.running
+        assert "16 tokens" in panel.chart["layout"]["title"]["text"]
+        panel.close()
+        await panel.stopped()
+
+    run(work())
+
+
+def test_in_a_script_it_says_what_to_use() -> None:
+    panel = widget()
+    panel.running = True
+    assert not panel.running
+    assert "in a script use compare_variants" in panel.words["problem"]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_gpu_that_is_none_is_told_when_it_is_asked_for() -> None:
+    panel = widget(source="gpu")
+    assert panel.words["status"] == "Press Start to measure."
+    assert panel.choices["experts"] == {"min": 1, "max": 1024, "step": 1}
+
+    async def work() -> None:
+        panel.running = True
+        await until(lambda: not panel.running)
+
+    run(work())
+    assert "needs an NVIDIA Hopper GPU" in panel.words["problem"]
+    assert "Choose the replay" in panel.words["problem"]
+    with pytest.raises(ProtonLabError, match="nothing was measured yet"):
+        panel.figure()
+    with pytest.raises(ProtonLabError, match="nothing to keep"):
+        panel.keep()
+    panel.source = "replay"  # offers what was recorded
+    assert panel.words["problem"] == ""
+    assert panel.comparison is not None
+    panel.close()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="kernels are not interpreted here")
+def test_live_measuring_goes_in_slices_and_frees_everything() -> None:
+    """On the interpreter, whose times mean nothing: what is shown grows, and stops at once."""
+    weights = EpilogueWeights(2, 128, 128, device="cpu")
+    list(weights.make("ours"))
+    calls = weights.calls(EpilogueCase("ours", 1, 2, 128, 128))
+
+    async def work() -> None:
+        live = Live(budget_s=20.0)
+        moments = live.measured(calls)
+        seen, longest, before = [], 0.0, asyncio.get_running_loop().time()
+        async for moment in moments:
+            now = asyncio.get_running_loop().time()
+            longest, before = max(longest, now - before), now
+            if moment.comparison is not None:
+                seen.append(len(moment.comparison))
+            if len(seen) == 3:
+                break
+        await moments.aclose()
+        assert seen == sorted(seen)
+        assert longest < 1  # the loop was never held up; 50 ms when nothing else is running
+        assert live._measurement is not None
+        assert live._measurement.done
+        # Closing while it measures ends the measurement, too.
+        again = live.measured(calls)
+        async for moment in again:
+            if moment.comparison is not None:
+                break
+        measurement = live._measurement
+        live.close()
+        await again.aclose()
+        await until(lambda: measurement.done)
+        assert measurement.stop_reason == "it was closed"
+
+    run(work())
+
+
+def test_a_second_widget_stops_the_first() -> None:
+    first, second = widget(), widget()
+
+    async def work() -> None:
+        await turn().take(first._run)
+        first.running = True
+        await until(lambda: first.comparison is not None)
+        await turn().take(second._run)
+        assert not first.running
+        assert "another widget began to measure" in first.words["status"]
+        turn().give_back(first._run)  # which has no turn any more
+        assert second._run is not None
+        turn().give_back(second._run)
+
+    run(work())
+
+
+def test_interpreter_checks_correctness_alone() -> None:
+    panel = widget(source="interpreter")
+    assert panel.chart == {}
+
+    async def work() -> None:
+        panel.running = True
+        await until(lambda: not panel.running)
+
+    run(work())
+    assert "on and off give the same bits" in panel.words["status"]
+    assert "Times there mean nothing" in panel.words["status"]
+    assert panel.words["headlines"] == []
+
+
+def test_keeps_results_in_variables() -> None:
+    shell = get_ipython()
+    panel = widget(into="mine")
+    kept = panel.keep()
+    assert set(kept) == {"mine", "mine_compiled"}  # a made-up comparison has no profiles
+    if shell is not None:
+        assert shell.user_ns["mine"] is panel.comparison
+        assert shell.user_ns["mine_compiled"] is panel.compiled
+    assert panel.words["status"] == "Kept in mine, mine_compiled."
+
+
+def test_figure_is_the_static_twin() -> None:
+    figure = widget().figure()
+    assert "serial is 2.5 % faster" in repr(figure)
+    texts = [note.text for note in figure.layout.annotations]
+    assert any("Replay of what was recorded on a synthetic GPU" in text for text in texts)
+    assert any(text.startswith("↑ copy, measured: 4,250 GB/s") for text in texts)
+    assert any("published, other conditions, flattened: 2,650 GB/s" in text for text in texts)
+    assert "published" not in widget(EpilogueCase("ours", 16)).figure().to_json()
+
+
+def test_outside_of_a_notebook_it_is_a_picture() -> None:
+    bundle = widget()._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "text/plain"}
+    assert "<svg" in bundle["text/html"]
+    assert "<script" not in bundle["text/html"]
+    assert bundle["text/plain"].startswith("<EpilogueWidget: our kernel, 128 experts, 4 tokens")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"source": "oracle"}, "source='oracle'; give one of 'auto', 'gpu', 'replay'"),
+        ({"into": "no name"}, "into='no name' is no name of a variable"),
+    ],
+)
+def test_arguments_that_are_not_legal(wrong: dict[str, str], says: str) -> None:
+    with pytest.raises(ProtonLabError, match=says):
+        widget(**wrong)
+
+
+def test_closing_twice_is_harmless() -> None:
+    panel = widget()
+    panel.close()
+    panel.close()
+    assert panel.comm is None
+
+
+def test_words_of_a_clear_case_an_unclear_one_and_none() -> None:
+    clear = synthetic_comparison(1000.0, 1250.0, spread=0.0)
+    assert headline(clear, overlap=True) == "Overlap on: 1,000 GB/s (off: 1,250 GB/s)"
+    assert sentence(clear, overlap=True) == (
+        "With overlap on, a call takes 25.00 % longer (95 % interval 25.00 to 25.00 %, 24 pairs)."
+    )
+    assert sentence(clear, overlap=False).startswith("With overlap off, a call takes 20.00 % less")
+    unclear = sentence(synthetic_comparison(1000.0, 1000.0), overlap=True)
+    assert unclear.startswith(
+        "Cannot tell the settings apart: with overlap on a call takes between"
+    )
+    assert sentence(clear.first(0), overlap=True) == "Nothing measured yet."
+    assert headline(clear.first(0), overlap=False) == "Overlap off"
+    assert sentence(clear.first(1), overlap=True).startswith("Cannot tell yet")
