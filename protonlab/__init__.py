@@ -22,8 +22,9 @@ if TYPE_CHECKING:
         MissingDependencyError,
         ProfileFormatError,
         ProtonLabError,
+        RegressionError,
     )
-    from protonlab.experiment import compare_compiled, compare_variants
+    from protonlab.experiment import check, compare_compiled, compare_variants
     from protonlab.formats import export_trace, load
     from protonlab.model import (
         Comparison,
@@ -57,11 +58,13 @@ _HOME = {
     "Profile": "protonlab.model",
     "ProfileFormatError": "protonlab.errors",
     "ProtonLabError": "protonlab.errors",
+    "RegressionError": "protonlab.errors",
     "Roofs": "protonlab.model",
     "Session": "protonlab.capture",
     "Trace": "protonlab.model",
     "VariantComparison": "protonlab.model",
     "bars": "protonlab.views",
+    "check": "protonlab.experiment",
     "compare": "protonlab.model",
     "compare_compiled": "protonlab.experiment",
     "compare_variants": "protonlab.experiment",
@@ -96,12 +99,14 @@ __all__ = [
     "Profile",
     "ProfileFormatError",
     "ProtonLabError",
+    "RegressionError",
     "Roofs",
     "Session",
     "Trace",
     "VariantComparison",
     "__version__",
     "bars",
+    "check",
     "compare",
     "compare_compiled",
     "compare_variants",

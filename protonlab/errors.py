@@ -1,5 +1,7 @@
 """The errors that protonlab raises on purpose: one family, so one ``except`` catches them all."""
 
+from typing import Any
+
 
 class ProtonLabError(Exception):
     """Base of every error that protonlab raises on purpose.
@@ -22,6 +24,18 @@ class MetricError(ProtonLabError):
 
 class MissingDependencyError(ProtonLabError, ImportError):
     """An optional package, or Triton itself, is absent or too old."""
+
+
+class RegressionError(ProtonLabError, AssertionError):
+    """Something became slower than `protonlab.check` was told to allow.
+
+    Attributes
+    ----------
+    gate
+        What was judged.
+    """
+
+    gate: Any = None
 
 
 class KernelInputError(ProtonLabError, ValueError):

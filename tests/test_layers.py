@@ -52,7 +52,8 @@ ROOMS = {
     "page": Room("errors formats views", "jinja2 markdown_it markupsafe nbformat nh3 pygments"),
     "report": Room("errors formats page", "nbclient nbformat traitlets"),
     "demo": Room("errors model formats report", "nbformat"),
-    "cli": Room("errors model formats capture demo views epilogue", "click rich"),
+    "pytest_plugin": Room("model experiment", "pytest"),
+    "cli": Room("errors model formats capture experiment demo views epilogue", "click rich"),
 }
 
 # Triton's changes from version to version end in these files.

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from protonlab.cli._check import check
 from protonlab.cli._convert import convert
 from protonlab.cli._demo import demo
 from protonlab.cli._doctor import doctor
@@ -38,7 +39,7 @@ class _Commands(click.Group):
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-    commands=[convert, demo, doctor, sweep],
+    commands=[check, convert, demo, doctor, sweep],
     epilog="""\b
 Exit codes: 0 all went well, 1 something failed, 2 typed wrongly, 130 Ctrl-C.
 Completion of commands and options, in bash (zsh and fish alike):

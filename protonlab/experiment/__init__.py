@@ -9,20 +9,30 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from protonlab.experiment._check import check, judged, raise_if_regressed
     from protonlab.experiment._compare_variants import compare_variants
     from protonlab.experiment._compiled import compare_compiled
+    from protonlab.experiment._gate import Gate
     from protonlab.experiment._measurement import Measurement
 
 _HOME = {
+    "Gate": "_gate",
     "Measurement": "_measurement",
+    "check": "_check",
     "compare_compiled": "_compiled",
     "compare_variants": "_compare_variants",
+    "judged": "_check",
+    "raise_if_regressed": "_check",
 }
 
 __all__ = [
+    "Gate",
     "Measurement",
+    "check",
     "compare_compiled",
     "compare_variants",
+    "judged",
+    "raise_if_regressed",
 ]
 
 

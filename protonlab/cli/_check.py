@@ -1,0 +1,72 @@
+"""``protonlab check``: a gate for continuous integration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_SUMMARY = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(
+    epilog="""\b
+What to record, and how:
+  two variants in one process   protonlab.compare_variants({"old": f, "new": g})
+  a cell or a script            %%proton run1 repeat=20, Session.repeats(20)
+and then .save("baseline.json"), run1.save("baseline.hatchet").
+
+Exit codes: 0 nothing regressed, 1 something did or cannot be judged, 2 typed
+wrongly.
+"""
+)
+@click.argument("baseline", type=_FILE)
+@click.argument("candidate", type=_FILE, required=False)
+@click.option(
+    "-t", "--threshold", default="3%", show_default=True, help="Slowdown that is allowed."
+)
+@click.option("-m", "--metric", help="For profiles: a time or a rate.  [default: time/us]")
+@click.option("--include", metavar="REGEX", help="For profiles: judge these kernels, too.")
+@click.option("--absolute", is_flag=True, help="For comparisons: judge each variant by itself.")
+@click.option("--markdown", type=_SUMMARY, metavar="PATH", help="Write a summary to this file.")
+@click.option("--junit", type=_SUMMARY, metavar="PATH", help="Write JUnit XML to this file.")
+@click.pass_context
+def check(
+    context: click.Context,
+    baseline: Path,
+    candidate: Path | None,
+    threshold: str,
+    metric: str | None,
+    include: str | None,
+    absolute: bool,
+    markdown: Path | None,
+    junit: Path | None,
+) -> None:
+    """Fail when something became slower, beyond what noise explains.
+
+    It fails when the 95 % interval of the slowdown lies wholly beyond the
+    threshold. BASELINE and CANDIDATE are two saved profiles that were repeated,
+    or two saved comparisons of the same variants. A saved comparison alone
+    holds both: its second variant is judged against its first.
+    """
+    from protonlab.experiment import judged
+    from protonlab.model.writing import write_atomically
+
+    try:
+        gate = judged(
+            baseline,
+            candidate,
+            threshold=threshold,
+            metric=metric,
+            include=include,
+            absolute=absolute,
+        )
+        for path, text in ((markdown, gate.to_markdown), (junit, gate.to_junit)):
+            if path is not None:
+                write_atomically([text()], path)
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
+    click.echo(str(gate))
+    if not gate.passed:
+        context.exit(1)

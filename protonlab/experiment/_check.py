@@ -1,0 +1,196 @@
+"""The gate itself: raises when something became slower than is allowed."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TypeAlias
+
+from protonlab.errors import ProtonLabError, RegressionError
+from protonlab.experiment._gate import Gate
+from protonlab.experiment._judging import (
+    INTERPRETER,
+    judge_comparisons,
+    judge_pair,
+    judge_profiles,
+)
+from protonlab.formats import load
+from protonlab.model import Profile, VariantComparison
+
+Measured: TypeAlias = "Profile | VariantComparison | str | os.PathLike[str]"
+DEFAULT_THRESHOLD = 0.03
+_PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
+_LARGEST = 10.0
+
+
+def check(
+    baseline: Measured,
+    candidate: Measured | None = None,
+    *,
+    threshold: float | str = DEFAULT_THRESHOLD,
+    metric: str | None = None,
+    include: str | None = None,
+    absolute: bool = False,
+) -> Gate:
+    """Fail when something became slower than a threshold allows, beyond what noise explains.
+
+    It fails when the 95 % interval of the slowdown lies wholly beyond the threshold; a slowdown
+    that is only possible passes, and the gate says so.
+
+    Parameters
+    ----------
+    baseline
+        A `VariantComparison`, a `Profile` that was repeated, or the path of a saved one.
+    candidate
+        The same measured anew. Without one, `baseline` is a comparison that holds both sides: its
+        second variant is held against its first. Two comparisons are held against each other by
+        the second variant's value relative to the first one's, in which the machine's state falls
+        out. Two profiles are held against each other by their totals.
+    threshold
+        Slowdown that is allowed: ``"3%"`` or 0.03.
+    metric
+        For profiles: a time or a rate; by default ``"time/us"``.
+    include
+        For profiles: also judge the kernels whose name matches from its start.
+    absolute
+        For two comparisons: also judge each variant by itself; both have to be measured on a GPU
+        in the same state then.
+
+    Returns
+    -------
+    Gate
+        With Markdown and JUnit summaries.
+
+    Raises
+    ------
+    RegressionError
+        If something regressed; an AssertionError, too. Its ``gate`` is what was found.
+    ProtonLabError
+        If the two are not comparable, were measured on different GPUs, or give no interval.
+
+    Examples
+    --------
+    >>> protonlab.check("baseline.hatchet", run1, threshold="3%")  # doctest: +SKIP
+    >>> protonlab.check(compare_variants({"old": f, "new": g}))  # doctest: +SKIP
+    """
+    gate = judged(
+        baseline,
+        candidate,
+        threshold=threshold,
+        metric=metric,
+        include=include,
+        absolute=absolute,
+    )
+    raise_if_regressed(gate)
+    return gate
+
+
+def raise_if_regressed(gate: Gate) -> None:
+    """Raise the RegressionError of a gate that did not pass."""
+    if not gate.passed:
+        error = RegressionError(str(gate))
+        error.gate = gate
+        raise error
+
+
+def judged(
+    baseline: Measured,
+    candidate: Measured | None,
+    *,
+    threshold: float | str = DEFAULT_THRESHOLD,
+    metric: str | None = None,
+    include: str | None = None,
+    absolute: bool = False,
+) -> Gate:
+    """Do what `check` does, and give the gate back whatever it found."""
+    allowed = threshold_of(threshold)
+    before = _read(baseline, "baseline")
+    after = None if candidate is None else _read(candidate, "candidate")
+    for_profiles = {"metric": metric, "include": include}
+    given = [name for name, value in for_profiles.items() if value is not None]
+    if isinstance(before, VariantComparison) and given:
+        raise ProtonLabError(
+            f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for profiles; a "
+            "comparison of variants holds one metric"
+        )
+    if after is None:
+        if not isinstance(before, VariantComparison):
+            raise ProtonLabError(
+                "a profile is held against another one: give a candidate, recorded in the same way"
+            )
+        title = f"{before.names[1]} against {before.names[0]} ({before.metric.name})"
+        return Gate(title, allowed, (judge_pair(before, allowed),), _notes(before))
+    if type(before) is not type(after):
+        raise ProtonLabError(
+            f"the baseline is a {type(before).__name__} and the candidate a "
+            f"{type(after).__name__}; record the candidate as the baseline was recorded"
+        )
+    _check_place(before, after)
+    if isinstance(before, VariantComparison) and isinstance(after, VariantComparison):
+        rows = tuple(judge_comparisons(before, after, allowed, absolute=absolute))
+        title = f"{' and '.join(after.names)} against the baseline ({before.metric.name})"
+    else:
+        assert isinstance(before, Profile)
+        assert isinstance(after, Profile)
+        name = metric or "time/us"
+        rows = tuple(judge_profiles(before, after, allowed, metric=name, include=include))
+        title = f"{after.info.name or 'candidate'} against the baseline ({name})"
+    return Gate(title, allowed, rows, _notes(before, after))
+
+
+def threshold_of(value: float | str) -> float:
+    """Read a threshold: ``"3%"``, ``"0.03"`` or 0.03.
+
+    Raises
+    ------
+    ProtonLabError
+        If it is no share, or so large that a percent sign is missing.
+    """
+    number: float | None = None
+    if isinstance(value, str):
+        match = _PERCENT.fullmatch(value)
+        if match is not None:
+            number = float(match[1]) / (100 if match[2] else 1)
+            if not match[2] and number >= 1:
+                number = None  # "3" could mean 3 % or 300 %
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1:
+        number = float(value)
+    if number is None or not 0 <= number < _LARGEST:
+        raise ProtonLabError(f"threshold={value!r}; write it as 3% or 0.03")
+    return number
+
+
+def _read(given: Measured, side: str) -> Profile | VariantComparison:
+    found = load(given) if isinstance(given, (str, os.PathLike)) else given
+    if not isinstance(found, (Profile, VariantComparison)):
+        raise ProtonLabError(
+            f"the {side} is a {type(found).__name__}; give a profile that was repeated "
+            "(%%proton repeat=20), or what compare_variants returns, or the file of one"
+        )
+    return found
+
+
+def _check_place(before: Profile | VariantComparison, after: Profile | VariantComparison) -> None:
+    places = [each.info.gpu or each.info.backend for each in (before, after)]
+    if all(places) and places[0] != places[1]:
+        raise ProtonLabError(
+            f"the baseline ran on {places[0]}, the candidate on {places[1]}; record a baseline on "
+            "the GPU that the candidate runs on"
+        )
+
+
+def _notes(*sides: Profile | VariantComparison) -> tuple[str, ...]:
+    notes: list[str] = []
+    if any(side.info.backend.startswith("interpreter") for side in sides):
+        notes.append(INTERPRETER)
+    if len(sides) == 2:
+        versions = [side.info.versions for side in sides]
+        notes += [
+            f"{name} was {versions[0][name]} in the baseline and is {versions[1][name]} now."
+            for name in versions[1]
+            if name in versions[0] and versions[0][name] != versions[1][name]
+        ]
+    for side, label in zip(sides, ("baseline: ", "") if len(sides) == 2 else ("",), strict=True):
+        own = side.warnings if isinstance(side, VariantComparison) else side.info.notes
+        notes += [f"{label}{note}" for note in own]
+    return tuple(notes)

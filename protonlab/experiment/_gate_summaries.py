@@ -1,0 +1,80 @@
+"""Summaries of gates for others to show: Markdown and JUnit XML. Names are data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+_HEADER = ("", "baseline", "candidate", "time", "95 % interval", "verdict")
+# What XML 1.0 cannot hold, escaped or not.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def markdown(gate: Any) -> str:
+    """Write one `Gate` as Markdown; `Gate.to_markdown` describes it."""
+    rows = [
+        (row.name, row.before, row.after, row.change, f"{row.interval} ({row.n})", row.outcome)
+        for row in gate.rows
+    ]
+    lines = [
+        f"### {_escaped(gate.title)}",
+        "",
+        f"**{_escaped(gate.summary)}**",
+        "",
+        _line(_HEADER),
+        _line(["---"] * len(_HEADER)),
+        *(_line([_escaped(cell) for cell in row[:-1]] + [_verdict(row[-1])]) for row in rows),
+    ]
+    if gate.notes:
+        lines += ["", *(f"- {_escaped(note)}" for note in gate.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def _verdict(outcome: str) -> str:
+    return f"**{outcome}**" if outcome == "regressed" else outcome
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _escaped(text: str) -> str:
+    """Keep text from being markup."""
+    plain = " ".join(text.split())
+    return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", plain)
+
+
+def junit(gates: Sequence[Any]) -> str:
+    """Write `Gate` objects as one JUnit XML document, a suite each."""
+    suites = ElementTree.Element("testsuites")
+    for gate in gates:
+        judged = [row for row in gate.rows if row.outcome != "not judged"]
+        suite = ElementTree.SubElement(
+            suites,
+            "testsuite",
+            name=_text(gate.title),
+            tests=str(len(judged)),
+            failures=str(len(gate.regressed)),
+            errors="0",
+            skipped="0",
+        )
+        for row in judged:
+            case = ElementTree.SubElement(
+                suite, "testcase", classname="protonlab.check", name=_text(row.name), time="0"
+            )
+            if row.outcome == "regressed":
+                failure = ElementTree.SubElement(case, "failure", message=_text(row.sentence))
+                failure.text = _text(repr(gate))
+            else:
+                ElementTree.SubElement(case, "system-out").text = _text(row.sentence)
+        if gate.notes:
+            ElementTree.SubElement(suite, "system-out").text = _text("\n".join(gate.notes))
+    ElementTree.indent(suites)
+    body = ElementTree.tostring(suites, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
+
+
+def _text(text: str) -> str:
+    return _NOT_XML.sub("?", text)

@@ -1,0 +1,180 @@
+"""From a baseline and a candidate to what a gate judges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from statistics import fmean
+
+import numpy as np
+
+from protonlab.errors import MetricError, ProtonLabError
+from protonlab.experiment._gate import Judged, outcome_of
+from protonlab.model import KernelFilter, Metric, Profile, VariantComparison, compare
+from protonlab.model.frames import FloatArray
+from protonlab.model.statistics import ratio_bounds
+from protonlab.model.units import counted
+
+# Kernels that are not judged but shown, greatest difference first.
+_MOST_SHOWN = 10
+INTERPRETER = (
+    "Kernels ran on Triton's interpreter: these times say nothing about a GPU, and neither does "
+    "this gate."
+)
+
+
+def judge_pair(comparison: VariantComparison, threshold: float) -> Judged:
+    """Hold the second variant of one comparison against the first.
+
+    Raises
+    ------
+    ProtonLabError
+        If it has too few pairs for an interval.
+    """
+    found, metric = comparison.ratio, comparison.metric
+    _check_direction(metric)
+    if math.isnan(found.low):
+        raise ProtonLabError(
+            f"{len(comparison)} pairs of {' and '.join(comparison.names)} give no interval; "
+            "measure again with a larger budget_s"
+        )
+    values = found.estimate, found.low, found.high
+    slowdown, low, high = _slowdowns(metric, *values)
+    before, after = (metric.format(median) for median in comparison.medians)
+    name = f"{comparison.names[1]} against {comparison.names[0]}"
+    outcome = outcome_of(low, high, threshold)
+    return Judged(name, before, after, slowdown, low, high, counted(found.n, "pair"), outcome)
+
+
+def judge_comparisons(
+    before: VariantComparison, after: VariantComparison, threshold: float, *, absolute: bool
+) -> Iterator[Judged]:
+    """Hold one measurement of two variants against an earlier one of the same two.
+
+    What is judged is the second variant by the first one, in whose ratio the state of the machine
+    falls out. The variants by themselves are judged on demand.
+
+    Raises
+    ------
+    ProtonLabError
+        If the two are not comparable, or have too few pairs.
+    """
+    for what, ours, theirs in (
+        ("variants", before.names, after.names),
+        ("metric", before.metric.name, after.metric.name),
+        ("protocol", before.protocol.get("protocol"), after.protocol.get("protocol")),
+    ):
+        if ours != theirs:
+            raise ProtonLabError(
+                f"the baseline has {what} {_listed(ours)}, the candidate {_listed(theirs)}; "
+                "measure the candidate as the baseline was measured"
+            )
+    metric = before.metric
+    _check_direction(metric)
+    if min(len(before), len(after)) < 2:
+        raise ProtonLabError(
+            f"{len(before)} and {len(after)} pairs give no interval; measure with a larger budget_s"
+        )
+    first, second = before.names
+    number = f"{len(before)} and {len(after)} pairs"
+    ratios = before.values[1] / before.values[0], after.values[1] / after.values[0]
+    texts = f"{fmean(ratios[0]):.4g} times", f"{fmean(ratios[1]):.4g} times"
+    yield _judged(f"{second} by {first}", *ratios, metric, threshold, texts, number)
+    for which, name in enumerate(before.names):
+        series = before.values[which], after.values[which]
+        values = [metric.format(float(np.median(each))) for each in series]
+        yield _judged(
+            name,
+            *series,
+            metric,
+            threshold if absolute else None,
+            (values[0], values[1]),
+            number,
+        )
+
+
+def _judged(
+    name: str,
+    before: FloatArray,
+    after: FloatArray,
+    metric: Metric,
+    threshold: float | None,
+    texts: tuple[str, str],
+    number: str,
+) -> Judged:
+    """Judge two independent series; without a threshold only show them."""
+    low, high = (float(bound[0]) for bound in ratio_bounds(before[:, None], after[:, None]))
+    ratio = fmean(after) / fmean(before)
+    slowdown, low, high = _slowdowns(metric, ratio, low, high)
+    outcome = "not judged" if threshold is None else outcome_of(low, high, threshold)
+    return Judged(name, *texts, slowdown, low, high, number, outcome)
+
+
+def judge_profiles(
+    before: Profile, after: Profile, threshold: float, *, metric: str, include: str | None
+) -> Iterator[Judged]:
+    """Hold a repeated profile against an earlier one: all of it, and the kernels that match.
+
+    Raises
+    ------
+    MetricError
+        If a profile lacks the metric.
+    ProtonLabError
+        If one was not repeated, or the pattern is no regular expression.
+    """
+    for side, profile in (("baseline", before), ("candidate", after)):
+        if profile.repeats is None or profile.repeats.number < 2:
+            raise ProtonLabError(
+                f"the {side} was not repeated, so nothing tells how its times scatter; record it "
+                "with %%proton repeat=20 warmup=3 or Session.repeats(20)"
+            )
+    found = compare(before, after, metric=metric)
+    _check_direction(found.metric)
+    wanted = KernelFilter(include)
+    rows = [("total", found.frames.iloc[0], True)]
+    rows += [
+        (str(row["label"]), row, is_judged)
+        for place, (_, row) in enumerate(found.kernels.iterrows())
+        if (is_judged := include is not None and wanted.matches(str(row["name"])))
+        or place < _MOST_SHOWN
+    ]
+    if include is not None and not any(judged for _, _, judged in rows[1:]):
+        raise ProtonLabError(
+            f"no kernel matches include={include}; patterns are anchored at the start of the name: "
+            f"{', '.join(map(str, found.kernels['name'].head(12)))}"
+        )
+    assert before.repeats is not None
+    assert after.repeats is not None
+    number = f"{before.repeats.number} and {after.repeats.number} repeats"
+    for name, row, is_judged in rows:
+        ratio, low, high = (float(row[column]) for column in ("ratio", "low", "high"))
+        if math.isnan(low):
+            continue  # new or gone: there is no ratio
+        slowdown, low, high = _slowdowns(found.metric, ratio, low, high)
+        yield Judged(
+            name,
+            found.metric.format(float(row["before"])),
+            found.metric.format(float(row["after"])),
+            slowdown,
+            low,
+            high,
+            number,
+            outcome_of(low, high, threshold) if is_judged else "not judged",
+        )
+
+
+def _slowdowns(metric: Metric, ratio: float, low: float, high: float) -> tuple[float, float, float]:
+    """Turn a ratio of the metric into one of times: less of a rate is slower."""
+    return (ratio, low, high) if metric.unit == "s" else (1 / ratio, 1 / high, 1 / low)
+
+
+def _check_direction(metric: Metric) -> None:
+    if metric.unit != "s" and not metric.unit.endswith("/s") and metric.form != "util":
+        raise MetricError(
+            f"{metric.name!r} is neither a time nor a rate, so nothing says which way is slower; "
+            "use time/us, gbyte/s or another rate"
+        )
+
+
+def _listed(value: object) -> str:
+    return " and ".join(value) if isinstance(value, tuple) else str(value or "of no name")

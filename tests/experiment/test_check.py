@@ -1,0 +1,286 @@
+"""The gate: what it fails on, what it lets pass, and how it says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from builders import document, kernel
+from click.testing import CliRunner, Result
+from variant_builders import RATE, TIME, comparison, noisy
+
+from protonlab import MetricError, Profile, ProtonLabError, RegressionError, check
+from protonlab.cli import main
+from protonlab.experiment import Gate
+from protonlab.formats import read_profile
+from protonlab.model import ProfileInfo, VariantComparison
+from protonlab.model.merging import merged
+
+H200 = ProfileInfo(gpu="NVIDIA H200", backend="cupti", versions={"triton": "3.9.0"})
+
+
+def repeated(info: ProfileInfo = H200, **times: Sequence[float]) -> Profile:
+    """A kernel for each keyword, with its time in ns in each repeat."""
+    number = len(next(iter(times.values())))
+    parts = [
+        read_profile(
+            document(*(kernel(name, series[at], bytes=100) for name, series in times.items()))
+        )
+        for at in range(number)
+    ]
+    return replace(merged(list(enumerate(parts))), info=info)
+
+
+def around(middle: float, n: int = 10, seed: int = 0, sigma: float = 0.002) -> list[float]:
+    return list(middle * np.exp(np.random.default_rng(seed).normal(0, sigma, n)))
+
+
+def variants(
+    ratio: float, *, seed: int = 0, level: float = 1.0, **fields: Any
+) -> VariantComparison:
+    """Serial takes `ratio` times as long as overlap; a machine makes both `level` times slower."""
+    a, b = noisy(16, ratio, sigma=0.002, seed=seed)
+    return comparison(level * a, level * b, **({"info": H200} | fields))
+
+
+def outcomes(gate: Gate) -> dict[str, str]:
+    return {row.name: row.outcome for row in gate.rows}
+
+
+@pytest.mark.parametrize(
+    ("ratio", "threshold", "outcome"),
+    [
+        (1.05, "3%", "regressed"),
+        (1.0298, 0.03, "not ruled out"),
+        (1.029, "0.03", "not ruled out"),
+        (1.01, "3 %", "holds"),
+        (0.95, "3%", "faster"),
+        (1.01, "0%", "regressed"),
+        (1.0, 0, "not ruled out"),
+    ],
+)
+@pytest.mark.parametrize("metric", [RATE, TIME], ids=lambda metric: metric.name)
+def test_interval_has_to_lie_wholly_beyond_the_threshold(
+    ratio: float, threshold: Any, outcome: str, metric: Any
+) -> None:
+    found = variants(ratio, metric=metric)
+    if outcome != "regressed":
+        gate = check(found, threshold=threshold)
+        assert outcomes(gate) == {"serial against overlap": outcome}
+        assert gate.passed
+        return
+    with pytest.raises(RegressionError, match="serial against overlap: regressed") as failure:
+        check(found, threshold=threshold)
+    assert isinstance(failure.value, AssertionError)
+    assert outcomes(failure.value.gate) == {"serial against overlap": "regressed"}
+
+
+def test_slowdown_is_the_ratio_of_times_with_its_interval() -> None:
+    found = variants(1.05, metric=TIME)
+    (row,) = check(found, threshold="50%").rows
+    assert (row.slowdown, row.low, row.high) == pytest.approx(
+        (found.ratio.estimate, found.ratio.low, found.ratio.high)
+    )
+    (rate,) = check(variants(1.05), threshold="50%").rows
+    assert (rate.slowdown, rate.low, rate.high) == pytest.approx((row.slowdown, row.low, row.high))
+    assert re.fullmatch(r"\+[45]\.\d %", row.change)
+    assert re.fullmatch(r"\+4\.\d to \+5\.\d %", row.interval)
+
+
+def test_comparisons_are_judged_by_the_ratio_whatever_the_machine_does() -> None:
+    before, same = variants(0.9), variants(0.9, seed=1, level=1.2)
+    gate = check(before, same)
+    assert outcomes(gate) == {
+        "serial by overlap": "holds",
+        "overlap": "not judged",
+        "serial": "not judged",
+    }
+    with pytest.raises(RegressionError) as failure:
+        check(before, same, absolute=True)
+    assert outcomes(failure.value.gate) == {
+        "serial by overlap": "holds",
+        "overlap": "regressed",
+        "serial": "regressed",
+    }
+    with pytest.raises(RegressionError) as failure:
+        check(before, variants(0.95, seed=2), threshold="3%")
+    (row,) = failure.value.gate.regressed
+    assert row.name == "serial by overlap"
+    assert row.slowdown == pytest.approx(0.95 / 0.9, abs=0.004)
+    assert row.low < row.slowdown < row.high
+
+
+def test_profiles_are_judged_by_their_totals() -> None:
+    before = repeated(matmul=around(1000), gelu=around(100, seed=1))
+    after = repeated(matmul=around(1000, seed=2), gelu=around(120, seed=3))
+    gate = check(before, after)
+    assert outcomes(gate) == {"total": "holds", "matmul": "not judged", "gelu": "not judged"}
+    with pytest.raises(RegressionError) as failure:
+        check(before, after, include="gel")
+    assert outcomes(failure.value.gate) == {
+        "total": "holds",
+        "matmul": "not judged",
+        "gelu": "regressed",
+    }
+    rate = check(before, repeated(matmul=around(900), gelu=around(100)), metric="gbyte/s")
+    assert outcomes(rate)["total"] == "faster"
+
+
+def test_kernels_that_are_new_or_gone_count_in_the_total() -> None:
+    before, after = repeated(k=around(1000)), repeated(k=around(1000), new=around(100))
+    with pytest.raises(RegressionError) as failure:
+        check(before, after)
+    assert outcomes(failure.value.gate) == {"total": "regressed", "k": "not judged"}
+
+
+def test_notes_tell_of_versions_and_of_what_the_measurement_warned_of() -> None:
+    newer = replace(H200, versions={"triton": "3.10.0"})
+    gate = check(variants(1.0), variants(1.0, seed=1, info=newer, notes=("Clocks unknown.",)))
+    assert gate.notes == ("triton was 3.9.0 in the baseline and is 3.10.0 now.", "Clocks unknown.")
+    interpreted = ProfileInfo(backend="interpreter, CPU")
+    (note,) = check(variants(1.0, info=interpreted)).notes
+    assert "say nothing about a GPU" in note
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "options", "message"),
+    [
+        (repeated(k=(1, 2)), None, {}, "a profile is held against another one: give a candidate"),
+        (repeated(k=(1, 2)), variants(1.0), {}, "is a Profile and the candidate a VariantComp"),
+        ([1], None, {}, "the baseline is a list; give a profile that was repeated"),
+        (variants(1.0).first(1), None, {}, "1 pairs of overlap and serial give no interval"),
+        (variants(1.0), variants(1.0).first(1), {}, "16 and 1 pairs give no interval"),
+        (variants(1.0), None, {"metric": "time/us"}, "metric is for profiles; a comparison"),
+        (variants(1.0), None, {"include": "a", "metric": "b"}, "metric and include are for prof"),
+        (variants(1.0), variants(1.0, metric=TIME), {}, "has metric gbyte/s, the candidate time"),
+        (
+            variants(1.0),
+            variants(1.0, protocol={"protocol": "burst"}),
+            {},
+            "has protocol of no name, the candidate burst",
+        ),
+        (
+            variants(1.0),
+            replace(variants(1.0), names=("a", "b")),
+            {},
+            "has variants overlap and serial, the candidate a and b; measure the candidate as",
+        ),
+        (
+            variants(1.0),
+            variants(1.0, info=ProfileInfo(gpu="NVIDIA H100")),
+            {},
+            "ran on NVIDIA H200, the candidate on NVIDIA H100; record a baseline",
+        ),
+        (repeated(k=(1,)), repeated(k=(1, 2)), {}, "the baseline was not repeated, so nothing"),
+        (read_profile(document(kernel("k", 5))), repeated(k=(1, 2)), {}, "was not repeated"),
+        (repeated(k=(1, 2)), repeated(k=(1, 2)), {"include": "x"}, "no kernel matches include=x"),
+        (repeated(k=(1, 2)), repeated(k=(1, 2)), {"include": "("}, "include"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_judged_is_an_error_not_a_pass(
+    baseline: Any, candidate: Any, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ProtonLabError, match=message) as failure:
+        check(baseline, candidate, **options)
+    assert not isinstance(failure.value, RegressionError)
+
+
+@pytest.mark.parametrize("metric", ["count", "bytes", "n_tokens/s"])
+def test_metric_that_says_nothing_of_speed_is_refused(metric: str) -> None:
+    with pytest.raises(MetricError):
+        check(repeated(k=(1, 2)), repeated(k=(1, 2)), metric=metric)
+
+
+@pytest.mark.parametrize("threshold", ["3", "x", "-1%", "", -0.1, 3, float("nan"), True, None])
+def test_threshold_that_could_be_misread_is_refused(threshold: Any) -> None:
+    with pytest.raises(ProtonLabError, match=r"threshold=.*; write it as 3% or 0\.03"):
+        check(variants(1.0), threshold=threshold)
+
+
+def failed() -> Gate:
+    odd = repeated(**{"a|b <i>`x`\x00": around(200), "k": around(100)})
+    with pytest.raises(RegressionError) as failure:
+        check(repeated(**{"a|b <i>`x`\x00": around(100), "k": around(100)}), odd, include="a")
+    gate = failure.value.gate
+    assert isinstance(gate, Gate)
+    return gate
+
+
+def test_markdown_is_one_table_whatever_the_names() -> None:
+    lines = failed().to_markdown().splitlines()
+    assert lines[2].startswith(r"**failed: 2 of 2 slower by more than 3 %, with 95 % confidence: ")
+    rows = [line for line in lines if line.startswith("|")]
+    assert len(rows) == 2 + 3
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7}
+    assert sum("**regressed**" in row for row in rows) == 2
+    assert r"a\|b \<i\>\`x\`" in rows[3]
+
+
+def test_junit_has_a_case_for_each_row_that_is_judged() -> None:
+    (suite,) = ElementTree.fromstring(failed().to_junit())
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
+    cases = {case.get("name"): case for case in suite.findall("testcase")}
+    assert list(cases) == ["total", "a|b <i>`x`?"]
+    failure = cases["total"].find("failure")
+    assert failure is not None
+    assert "total: regressed, +" in str(failure.get("message"))
+    (passed,) = ElementTree.fromstring(check(variants(1.0)).to_junit())
+    assert (passed.get("tests"), passed.get("failures")) == ("1", "0")
+
+
+def test_page_escapes_names() -> None:
+    page = failed()._repr_html_()
+    assert "<i>" not in page
+    assert "&lt;i&gt;" in page
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["check", *map(str, arguments)])
+
+
+def test_command_passes_and_fails_by_exit_code(tmp_path: Path) -> None:
+    before, good, bad = (tmp_path / f"{name}.json" for name in ("before", "good", "bad"))
+    variants(0.9).save(before)
+    variants(0.9, seed=1).save(good)
+    variants(0.95, seed=2).save(bad)
+    passed = run(before, good)
+    assert passed.exit_code == 0, passed.output
+    assert "passed: nothing of 1 is slower by more than 3 %" in passed.output
+    assert run(before, bad, "--threshold", "10%").exit_code == 0
+    summary, junit = tmp_path / "summary.md", tmp_path / "junit.xml"
+    result = run(before, bad, "--markdown", summary, "--junit", junit)
+    assert result.exit_code == 1
+    assert "failed: 1 of 1 slower by more than 3 %" in result.output
+    assert "**regressed**" in summary.read_text("utf-8")
+    assert ElementTree.fromstring(junit.read_text("utf-8"))[0].get("failures") == "1"
+
+
+def test_command_judges_one_comparison_and_two_profiles(tmp_path: Path) -> None:
+    pair, before, after = (tmp_path / name for name in ("p.json", "b.hatchet", "a.hatchet"))
+    variants(1.1).save(pair)
+    repeated(k=around(1000)).save(before)
+    repeated(k=around(1100)).save(after)
+    assert run(pair).exit_code == 1
+    assert run(before, after).exit_code == 1
+    assert run(after, before, "-m", "gbyte/s", "--include", "k").exit_code == 0
+    lone = run(before)
+    assert lone.exit_code == 1
+    assert "Error: a profile is held against another one" in lone.output
+
+
+def test_command_typed_wrongly(tmp_path: Path) -> None:
+    pair = tmp_path / "p.json"
+    variants(1.0).save(pair)
+    assert run(tmp_path / "missing.json").exit_code == 2
+    assert "write it as 3% or 0.03" in run(pair, "-t", "3").output
+    unwritable = run(pair, "--markdown", tmp_path / "no" / "summary.md")
+    assert unwritable.exit_code == 1
+    assert "no such folder" in unwritable.output
+    pair.write_text("{}")
+    assert "a JSON object without traceEvents" in run(pair).output
