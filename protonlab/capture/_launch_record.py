@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from threading import Event, get_ident
+from types import FrameType
 from typing import Any, ClassVar
 
 from protonlab.capture import _proton
 from protonlab.capture._metric_reader import MetricReader, need_a_look
 
 NO_KEYS: frozenset[str] = frozenset()
-_PATIENCE_S = 0.02
+_PATIENCE_S = 1.0  # a launch waits when the GPU has more to do than its queue holds
 _GATE = 0  # among the threads that record nothing: a session ends, and all others wait
 
 
@@ -34,6 +35,7 @@ class Launch:
     # Threads in which a metadata function or an autotuner runs: what they launch is not recorded.
     unrecorded: ClassVar[set[int]] = set()
     _gate: ClassVar[Event] = Event()
+    _held: ClassVar[set[int]] = set()
 
     def __init__(self, owner: object) -> None:
         self.owner = owner  # the hook that opened the frame
@@ -50,15 +52,13 @@ class Launch:
 
         A session may only end between launches: libproton 3.6 takes the process down when one
         comes while it reads its buffers, and 3.9 never forgets a frame that is open then, and takes
-        the process down at the next metric of that thread. Launches that no hook keeps, like
-        torch's own, are not seen here.
+        the process down at the next metric of that thread. What torch launches is not seen here.
         """
         deadline = time.monotonic() + _PATIENCE_S
         cls._gate = gate = Event()
         cls.unrecorded.add(_GATE)
         try:
-            others = sys._current_frames().keys() - {get_ident()}
-            while (cls.opened.keys() | cls.unrecorded) & others and time.monotonic() < deadline:
+            while cls._others() and time.monotonic() < deadline:
                 time.sleep(0)
             yield
         finally:
@@ -66,13 +66,32 @@ class Launch:
             gate.set()
 
     @classmethod
+    def _others(cls) -> set[int]:
+        """Other threads that are inside Triton's launcher, and do not wait for the gate."""
+        frames = sys._current_frames()
+        launching = {thread for thread, frame in frames.items() if _is_in_launcher(frame)}
+        return launching - cls._held - {get_ident()}
+
+    @classmethod
     def passes_by(cls, hook: object) -> bool:
         """Whether a hook has nothing to do with the launch that its thread begins."""
-        if get_ident() in cls.unrecorded:
+        thread = get_ident()
+        if thread in cls.unrecorded:
             return True
         if _GATE in cls.unrecorded:
+            cls._held.add(thread)
             cls._gate.wait(_PATIENCE_S)
+            cls._held.discard(thread)
         return hook not in _proton.require().hook_manager.active_hooks
+
+
+def _is_in_launcher(frame: FrameType | None) -> bool:
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "__call__" and code.co_filename.endswith("driver.py"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 class Kernel:
