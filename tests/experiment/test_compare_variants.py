@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from triton import knobs
 from variant_kernels import scale, silent
 
 import protonlab
-from protonlab import MetricError, ProtonLabError, VariantComparison, compare_variants
+from protonlab import CaptureError, MetricError, ProtonLabError, VariantComparison, compare_variants
 from protonlab.capture import _proton, device
 from protonlab.experiment import Measurement
 
@@ -267,6 +268,22 @@ def test_bad_options_are_refused_before_anything_runs(
 
     with pytest.raises(ProtonLabError, match=message):
         quick(untouched, untouched, **options)
+
+
+def test_without_proton_a_clock_stands_in_and_only_times_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(knobs.proton, "disable", True)
+    found = quick()
+    assert found.metric.name == "time/us"
+    assert found.profiles is None
+    assert found.protocol["timer"] == ("the host's clock" if ON_CPU else "CUDA events")
+    assert found.protocol["timer_reason"] in found.protocol["in_words"]
+    if _proton.require().has_phases:
+        assert "TRITON_PROTON_DISABLE" in found.protocol["timer_reason"]
+    assert (found.pairs["time_ns_a"] > 0).all()
+    with pytest.raises(CaptureError, match="metric='gbyte/s' needs what Proton records"):
+        quick(metric="gbyte/s")
 
 
 def test_burst_protocol_is_named() -> None:

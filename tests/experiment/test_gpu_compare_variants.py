@@ -16,7 +16,7 @@ import triton
 from variant_kernels import scale, scale_kernel
 
 from protonlab import CaptureError, ProtonLabError, VariantComparison, compare_variants
-from protonlab.capture import _proton
+from protonlab.capture import _proton, clocks
 from protonlab.experiment import Measurement
 
 pytestmark = pytest.mark.gpu
@@ -184,6 +184,19 @@ def test_two_measurements_at_once_do_not_mix() -> None:
     assert [found[which].protocol["timer"] for which in range(2)] == [TIMER] * 2
     times = [float(found[which].times_ns[0].mean()) for which in range(2)]
     assert times[0] == pytest.approx(2 * times[1], rel=0.1)
+
+
+def test_without_nvml_the_clocks_are_unknown_and_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks._handle.cache_clear()
+    monkeypatch.setattr(clocks, "_start", lambda: "NVML cannot be used (missing)")
+    try:
+        found = compare_variants({"one": scale, "two": scale}, budget_s=0.5)
+    finally:
+        monkeypatch.undo()
+        clocks._handle.cache_clear()
+    assert found.pairs["sm_clock_mhz"].isna().all()
+    assert any("Clocks, power and temperature are unknown: NVML" in each for each in found.warnings)
+    assert "driver" not in found.info.versions
 
 
 def test_torch_kernels_are_timed_too() -> None:
