@@ -155,7 +155,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 
     unload(shell)
     formatter: Any = shell.display_formatter
-    for name in (_PROFILE, _TRACE, _COMPARISON, _COMPILED):
+    for name in (_PROFILE, _TRACE, _COMPARISON, _COMPILED, _VARIANTS):
         formatter.ipython_display_formatter.pop(".".join(name), None)
 
 
@@ -177,6 +177,12 @@ def _show_comparison(comparison: Comparison) -> None:
     show_comparison(comparison)
 
 
+def _show_variants(comparison: VariantComparison) -> None:
+    from protonlab.display import show_variants
+
+    show_variants(comparison)
+
+
 def _show_compiled(comparison: CompiledComparison) -> None:
     from IPython.core.display_functions import display
 
@@ -192,6 +198,7 @@ def _register_display(shell: InteractiveShell) -> None:
     formatter.ipython_display_formatter.for_type_by_name(*_TRACE, _show_trace)
     formatter.ipython_display_formatter.for_type_by_name(*_COMPARISON, _show_comparison)
     formatter.ipython_display_formatter.for_type_by_name(*_COMPILED, _show_compiled)
+    formatter.ipython_display_formatter.for_type_by_name(*_VARIANTS, _show_variants)
 
 
 def _running_shell() -> InteractiveShell | None:
@@ -202,6 +209,7 @@ def _running_shell() -> InteractiveShell | None:
 _PROFILE = ("protonlab.model.profile", "Profile")
 _TRACE = ("protonlab.model.trace", "Trace")
 _COMPARISON = ("protonlab.model.comparison", "Comparison")
+_VARIANTS = ("protonlab.model.variants", "VariantComparison")
 _COMPILED = ("protonlab.model.compiled", "CompiledComparison")
 if (_shell := _running_shell()) is not None:
     _register_display(_shell)

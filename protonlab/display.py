@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.display_functions import display
 
 from protonlab.front_end import front_end
-from protonlab.model import Comparison, Profile, Trace, format_quantity
+from protonlab.model import Comparison, Profile, Trace, VariantComparison, format_quantity
 from protonlab.model.statistics import interval
 from protonlab.model.units import counted, round_digits
-from protonlab.views import bars, distribution_table, flame, table, timeline
+from protonlab.views import bars, distribution_table, flame, pairs, table, timeline
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,6 +99,13 @@ def show_comparison(comparison: Comparison) -> None:
         display(part)  # type: ignore[no-untyped-call]
 
 
+def show_variants(comparison: VariantComparison) -> None:
+    """Display a comparison of variants: what it says of itself, then its pairs."""
+    display(InWords(repr(comparison), comparison._repr_html_()))  # type: ignore[no-untyped-call]
+    if len(comparison) > 1 and front_end().draws:
+        display(pairs(comparison))  # type: ignore[no-untyped-call]
+
+
 def _idle(trace: Trace) -> list[str]:
     gpus = trace.idle[(trace.idle["kind"] == "gpu") & trace.idle["idle"].notna()]
     return [
@@ -122,6 +129,20 @@ class Rows:
 
 def _three_digits(value: float) -> str:
     return f"{round_digits(value):.10g}"
+
+
+@dataclass(frozen=True)
+class InWords:
+    """What something says of itself, as text and for a page."""
+
+    text: str
+    page: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return self.page
 
 
 @dataclass(frozen=True)

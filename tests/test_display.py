@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from variant_builders import comparison, noisy
 
 from protonlab import display
-from protonlab.display import show, show_comparison, summary
+from protonlab.display import show, show_comparison, show_variants, summary
 from protonlab.errors import MetricError
 from protonlab.formats import load
 from protonlab.front_end import HEADLESS
@@ -213,6 +214,27 @@ def test_comparison_of_nothing_is_sentences(capsys: pytest.CaptureFixture[str]) 
     nothing = profile_of({}, ProfileInfo())
     show_comparison(compare(nothing, nothing))
     assert "kernels: none" in capsys.readouterr().out
+
+
+def test_variants_in_a_notebook_and_in_plain_python(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = comparison(*noisy(12, 0.9))
+    show_variants(found)
+    assert capsys.readouterr().out == f"{found!r}\n"
+    shown: list[object] = []
+    monkeypatch.setattr(display, "display", shown.append)
+    monkeypatch.setattr(display, "front_end", lambda: HEADLESS)
+    show_variants(found)
+    assert [type(each).__name__ for each in shown] == ["InWords", "PairsFigure"]
+    assert html_of(shown[0]) == found._repr_html_()
+    show_variants(found.first(0))
+    assert [type(each).__name__ for each in shown[2:]] == ["InWords"]
+
+
+def html_of(shown: Any) -> str:
+    text: str = shown._repr_html_()
+    return text
 
 
 def test_a_word_is_no_metric_for_bars(capsys: pytest.CaptureFixture[str]) -> None:
