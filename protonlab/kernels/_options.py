@@ -172,7 +172,7 @@ def matmul_options(
     choices.take("engine", engine, "asked for" if engine != "triton" else "plain Triton")
     if engine == "gluon":
         return _gluon_options(choices, rows, n, k, average if experts else None, spread, sms)
-    block_m = _block_m(average, ragged=experts is not None)
+    block_m = _block_m(average, ragged=experts is not None, most=64 if packed else 128)
     block_m = choices.take("block_m", block_m, f"{spread}; padding costs power")
     if packed:
         choices.take("block_n", 128, "a storage tile")
@@ -255,9 +255,10 @@ def _choose_loops(choices: Choices, overlap: bool | None, steps: int) -> None:
     choices.take("warp_specialize", False, "slower in every case that was measured")
 
 
-def _block_m(average: int, *, ragged: bool) -> int:
+def _block_m(average: int, *, ragged: bool, most: int) -> int:
     wanted = average * 3 // 2 if ragged else average  # sizes scatter round their average
-    return next((rows for rows in (8, 16, 32, 64) if max(wanted, LEAST_ROWS) <= rows), 128)
+    wanted = min(max(wanted, LEAST_ROWS), most)
+    return next(rows for rows in (8, 16, 32, 64, 128) if wanted <= rows)
 
 
 def _split(tiles: int, steps: int, programs: int) -> tuple[int, str]:
