@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         compare,
     )
     from protonlab.model.compiled import CompiledComparison
-    from protonlab.report import export_report
+    from protonlab.report import ReportOptions, export_report
     from protonlab.views import bars, flame, pairs, ptx_difference, roofline, table, timeline
     from protonlab.widget import EpilogueWidget
 
@@ -59,6 +59,7 @@ _HOME = {
     "ProfileFormatError": "protonlab.errors",
     "ProtonLabError": "protonlab.errors",
     "RegressionError": "protonlab.errors",
+    "ReportOptions": "protonlab.report",
     "Roofs": "protonlab.model",
     "Session": "protonlab.capture",
     "Trace": "protonlab.model",
@@ -100,6 +101,7 @@ __all__ = [
     "ProfileFormatError",
     "ProtonLabError",
     "RegressionError",
+    "ReportOptions",
     "Roofs",
     "Session",
     "Trace",

@@ -1,9 +1,9 @@
-"""The demo: the first notebook of the gallery, run for real."""
+"""The gallery: its first notebook run for real, and all of them copied to a folder."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from nbformat.v4 import new_code_cell
@@ -51,7 +51,7 @@ def run_demo(output: Path, on_cell: Callable[[int, int], None]) -> Profile:
             on_cell=lambda index: on_cell(min(index + 1, shown), shown),
         )
         node.cells.pop()
-        write_page(node, output)
+        write_page(node, output, folder=notebook.parent)
         if problem:
             raise ProtonLabError(f"{notebook}: {problem}; the page shows it: {output}")
         return read_profile(saved.read_bytes())
@@ -67,3 +67,36 @@ def _gallery() -> Path:
         f"{_FIRST_NOTEBOOK} is neither in {package / 'notebooks'} nor beside the package; "
         "install protonlab again"
     )
+
+
+def copy_gallery(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """Copy the notebooks into a folder, which is made if it is missing.
+
+    Yields
+    ------
+    tuple
+        Path of a notebook, and whether it is new: one that exists already stays as it is.
+
+    Raises
+    ------
+    ProtonLabError
+        If a notebook cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for source in sorted(_gallery().glob("[0-9]*.ipynb")):
+            target = folder / source.name
+            try:
+                with target.open("xb") as file:
+                    file.write(source.read_bytes())
+            except FileExistsError:
+                yield target, False
+            except OSError:
+                target.unlink(missing_ok=True)  # the part of it that is ours
+                raise
+            else:
+                yield target, True
+    except OSError as error:
+        raise ProtonLabError(
+            f"cannot copy to {error.filename or folder}: {error.strerror}"
+        ) from error

@@ -50,14 +50,24 @@ def show(
     MetricError
         If a metric is unknown in this profile.
     """
+    if view and not front_end().draws:
+        view = ("table",)
+    parts = profile_views(profile, view, metrics)
+    first(parts[0])
+    for part in parts[1:]:
+        display(part)  # type: ignore[no-untyped-call]  # IPython 9 has types for a part of it
+
+
+def profile_views(
+    profile: Profile,
+    view: Sequence[str] = ("flame", "bars", "table"),
+    metrics: Sequence[str] | None = None,
+) -> list[Any]:
+    """Make what `show` displays: the summary, and views where a kernel was launched."""
     asked = [profile.metric(name) for name in metrics or ()]
     numeric = [metric.name for metric in asked if metric.form != "util_bound"]
-    parts: list[object] = [summary(profile)]
-    if profile.kernels.empty:
-        view = ()
-    elif view and not front_end().draws:
-        view = ("table",)
-    for name in view:
+    parts: list[Any] = [summary(profile)]
+    for name in () if profile.kernels.empty else view:
         if name == "flame":
             summable = [metric.name for metric in asked if metric.additive]
             parts.append(flame(profile, metric=summable[0] if summable else "time"))
@@ -67,9 +77,7 @@ def show(
             parts.append(table(profile, metrics=metrics))
             if profile.repeats is not None:
                 parts.append(distribution_table(profile, numeric[0] if numeric else "time"))
-    first(parts[0])
-    for part in parts[1:]:
-        display(part)  # type: ignore[no-untyped-call]  # IPython 9 has types for a part of it
+    return parts
 
 
 def show_trace(trace: Trace) -> None:
@@ -89,12 +97,10 @@ def show_trace(trace: Trace) -> None:
 
 def show_comparison(comparison: Comparison) -> None:
     """Display a comparison: its summary and rule, then flame graph, bars and table."""
-    parts: list[object] = [Summary((comparison.summary, *comparison.notes, comparison.rule))]
-    if not front_end().draws:
+    if front_end().draws:
+        parts = comparison_views(comparison)
+    else:
         parts = [table(comparison), Summary((comparison.rule,))]  # the table says the rest
-    elif not comparison.kernels.empty:
-        parts += [flame(comparison)] if comparison.metric.additive else []
-        parts += [bars(comparison), table(comparison)]
     for part in parts:
         display(part)  # type: ignore[no-untyped-call]
 
@@ -104,6 +110,15 @@ def show_variants(comparison: VariantComparison) -> None:
     display(InWords(repr(comparison), comparison._repr_html_()))  # type: ignore[no-untyped-call]
     if len(comparison) > 1 and front_end().draws:
         display(pairs(comparison))  # type: ignore[no-untyped-call]
+
+
+def comparison_views(comparison: Comparison) -> list[Any]:
+    """Make the summary and the views that `show_comparison` displays."""
+    parts: list[Any] = [Summary((comparison.summary, *comparison.notes, comparison.rule))]
+    if not comparison.kernels.empty:
+        parts += [flame(comparison)] if comparison.metric.additive else []
+        parts += [bars(comparison), table(comparison)]
+    return parts
 
 
 def _idle(trace: Trace) -> list[str]:

@@ -8,9 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
+from click.testing import CliRunner
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 import protonlab
+from protonlab import recorded
+from protonlab.cli import main
 
 COMMAND = Path(sys.executable).with_name("protonlab")
 
@@ -30,12 +35,29 @@ def test_version(tmp_path: Path) -> None:
     assert run(tmp_path, "--version").stdout == f"protonlab {protonlab.__version__}\n"
 
 
-@pytest.mark.parametrize("command", [(), ("convert",), ("demo",), ("doctor",)], ids=str)
-def test_help_fits_a_terminal(tmp_path: Path, command: tuple[str, ...]) -> None:
-    result = run(tmp_path, *command, "--help")
-    assert result.returncode == 0
+@pytest.mark.parametrize("command", [None, *main.commands])
+def test_help_fits_a_terminal(command: str | None) -> None:
+    arguments = [command] if command else []
+    result, short = (
+        CliRunner().invoke(main, [*arguments, option], terminal_width=80)
+        for option in ("--help", "-h")
+    )
+    assert result.exit_code == 0
     assert max(map(len, result.stdout.splitlines())) <= 80
-    assert run(tmp_path, *command, "-h").stdout == result.stdout
+    assert short.stdout == result.stdout
+
+
+def test_help_documents_exit_codes_and_completion(tmp_path: Path) -> None:
+    text = run(tmp_path, "--help").stdout
+    assert "0 all went well, 1 something failed, 2 typed wrongly, 130 Ctrl-C" in text
+    command = re.search(r'eval "\$\((\w+)=(\w+) protonlab\)"', text)
+    assert command is not None
+    script = run(tmp_path, **{command[1]: command[2]}).stdout
+    assert "complete -o nosort -F _protonlab_completion protonlab" in script
+    offered = run(
+        tmp_path, **{command[1]: "bash_complete", "COMP_WORDS": "protonlab re", "COMP_CWORD": "1"}
+    )
+    assert offered.stdout == "plain,report\n"
 
 
 def test_wrong_command_exits_with_2(tmp_path: Path) -> None:
@@ -141,3 +163,68 @@ def test_convert_of_a_file_that_is_not_there_exits_with_2(tmp_path: Path) -> Non
     result = run(tmp_path, "convert", "nowhere.hatchet", "p.csv")
     assert result.returncode == 2
     assert "nowhere.hatchet" in result.stderr
+
+
+def test_convert_takes_a_profile_out_of_a_report(tmp_path: Path) -> None:
+    outputs = [
+        new_output("display_data", protonlab.table(profile)._repr_mimebundle_())
+        for profile in (recorded.moe_sweep(), recorded.gpt_train())
+    ]
+    nbformat.write(new_notebook(cells=[new_code_cell(outputs=outputs)]), tmp_path / "a.ipynb")
+    page = str(protonlab.export_report(tmp_path / "a.ipynb"))
+    target = str(tmp_path / "p.hatchet")
+    result = CliRunner().invoke(main, ["convert", page, target])
+    assert result.exit_code == 1
+    assert "several profiles; choose with --name: moe_sweep, gpt_train" in result.output
+    result = CliRunner().invoke(main, ["convert", page, target, "--name", "gpt"])
+    assert "--name gpt" in result.output
+    assert not Path(target).exists()
+    assert CliRunner().invoke(main, ["convert", page, target, "--name", "gpt_train"]).exit_code == 0
+    assert repr(protonlab.load(target)) == repr(recorded.gpt_train())
+
+
+def test_report_says_what_it_wrote_and_how_it_went(tmp_path: Path) -> None:
+    error = new_output("error", ename="KeyError", evalue="'x'", traceback=["KeyError: 'x'"])
+    cells = [new_code_cell("secret", outputs=[error])]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")
+    result = run(tmp_path, "report", "a.ipynb")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert (
+        result.stderr == "Error: a.ipynb: a cell raised KeyError: 'x'; the page shows it: a.html\n"
+    )
+    options = ("-o", "b.html", "--allow-errors", "--no-code", "--strip-data", "--title", "<T>")
+    result = run(tmp_path, "report", "a.ipynb", *options)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "b.html: 0.0 MB\n", "")
+    text = (tmp_path / "b.html").read_text()
+    assert "<title>&lt;T&gt;</title>" in text
+    assert "secret" not in text
+
+
+def test_report_runs_with_parameters(tmp_path: Path) -> None:
+    nbformat.write(new_notebook(cells=[new_code_cell("print(6 * n)")]), tmp_path / "a.ipynb")
+    result = run(tmp_path, "report", "a.ipynb", "-p", "n=7")
+    assert (result.returncode, result.stdout) == (0, "a.html: 0.0 MB\n")
+    assert result.stderr.startswith("Note: No cell is tagged 'parameters'")
+    assert '<pre class="output">42</pre>' in (tmp_path / "a.html").read_text()
+    result = CliRunner().invoke(main, ["report", "a.ipynb", "-p", "n", "--timeout", "0"])
+    assert result.exit_code == 2  # the time-out comes first
+
+
+def test_notebooks_are_copied_and_never_overwritten(tmp_path: Path) -> None:
+    gallery = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
+    (tmp_path / "01_first_profile.ipynb").write_text("mine")
+    result = run(tmp_path, "notebooks")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert sorted(tmp_path.iterdir()) == [tmp_path / path.name for path in gallery]
+    assert (tmp_path / "01_first_profile.ipynb").read_text() == "mine"
+    assert result.stdout.splitlines()[:2] == [
+        "01_first_profile.ipynb exists already; left as it is", gallery[1].name,
+    ]  # fmt: skip
+    for path in gallery[1:]:
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes()
+    result = run(tmp_path, "notebooks", "new/folder")
+    assert result.returncode == 0
+    assert len(list((tmp_path / "new" / "folder").iterdir())) == len(gallery)
+    result = run(tmp_path, "notebooks", "01_first_profile.ipynb/x")
+    assert result.returncode == 1
+    assert re.fullmatch(r"Error: cannot copy to .*: Not a directory\n", result.stderr)

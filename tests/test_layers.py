@@ -49,11 +49,15 @@ ROOMS = {
         "errors model capture display option_line cell_transformer repetition watch statement",
         "IPython",
     ),
-    "page": Room("errors formats views", "jinja2 markdown_it markupsafe nbformat nh3 pygments"),
-    "report": Room("errors formats page", "nbclient nbformat traitlets"),
+    "page": Room(
+        "errors model formats views", "jinja2 markdown_it markupsafe nbformat nh3 pygments"
+    ),
+    "report": Room("errors model formats page", "IPython nbclient nbformat traitlets"),
     "demo": Room("errors model formats report", "nbformat"),
     "pytest_plugin": Room("model experiment", "pytest"),
-    "cli": Room("errors model formats capture experiment demo views epilogue", "click rich"),
+    "cli": Room(
+        "errors model formats capture experiment views display report demo epilogue", "click rich"
+    ),
 }
 
 # Triton's changes from version to version end in these files.

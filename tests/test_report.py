@@ -15,6 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 import protonlab
 from protonlab import recorded, views
+from protonlab.report import ReportOptions
 
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJ"
@@ -29,7 +30,8 @@ def write(path: Path, *cells: Any) -> Path:
 
 def export(path: Path, *cells: Any) -> str:
     """The page of a notebook made of these cells."""
-    return protonlab.export_report(write(path / "a.ipynb", *cells)).read_text()
+    options = ReportOptions(allow_errors=True)
+    return protonlab.export_report(write(path / "a.ipynb", *cells), options=options).read_text()
 
 
 # ---- what it shows
@@ -41,8 +43,8 @@ def test_page_has_title_prose_code_and_text(tmp_path: Path) -> None:
         new_markdown_cell("# Two *kernels*\n\n| a | b |\n|---|---|\n| 1 | 2 |"),
         code(new_output("stream", text="one\n"), new_output("stream", text="two\n")),
     )
-    assert "<title>Two *kernels*</title>" in page
-    assert "<h1>Two <em>kernels</em></h1>" in page
+    assert "<title>Two kernels</title>" in page
+    assert '<h1 id="section-1">Two <em>kernels</em></h1>' in page
     assert "<td>1</td>" in page
     assert '<pre class="output">one\ntwo</pre>' in page
 
@@ -81,6 +83,28 @@ def test_plotly_is_in_the_page_once(tmp_path: Path) -> None:
     assert page.partition("</main>")[0].count('class="protonlab-figure"') == 2
     assert len(re.findall(r"plotly\.js v\d", page)) == 1
     assert len(page) < 6_000_000
+
+
+def test_html_around_figures_and_pictures_stays(tmp_path: Path) -> None:
+    figure = protonlab.bars(recorded.moe_sweep())
+    picture = views.picture_of(figure)
+    live = views.figure_html(figure.to_plotly_json(), picture)
+    html = f"<div><p>part-one</p>{picture}<p>part-two</p>{live}<p>part-three</p>{live}</div><b>part-four</b>"
+    page = export(tmp_path, code(display_data(text_html=html)))
+    main = page.partition("<main>")[2].partition("</main>")[0]
+    order = re.findall(
+        'part-[a-z]+|class="protonlab-figure"|class="still"|src="data:image/svg', main
+    )
+    drawn = ['class="protonlab-figure"', 'class="still"', 'src="data:image/svg']
+    assert order == [
+        "part-one",
+        'src="data:image/svg',
+        "part-two",
+        *drawn,
+        "part-three",
+        *drawn,
+        "part-four",
+    ]
 
 
 # ---- what it refuses
@@ -125,7 +149,7 @@ def test_what_is_no_notebook_is_said_so(tmp_path: Path, content: str | bytes, sa
     ("output", "says"),
     [
         ("missing/a.html", r"cannot write the page .*/missing/a\.html: no folder .*/missing$"),
-        ("folder", r"cannot write the page .*/folder: Is a directory$"),
+        ("folder", r"cannot write the page .*/folder: it is a folder; name a file in it$"),
         ("folder/../a.ipynb", r"a\.ipynb is the notebook itself; name another output$"),
     ],
 )
@@ -170,7 +194,8 @@ def test_notebook_runs_in_its_own_folder_with_this_python(tmp_path: Path) -> Non
         new_code_cell("import os, sys, protonlab\nprint(os.getcwd(), sys.executable)"),
     )
     before = notebook.read_bytes()
-    page = protonlab.export_report(notebook, tmp_path / "b.html", execute=True)
+    options = ReportOptions(keep_paths=True)
+    page = protonlab.export_report(notebook, tmp_path / "b.html", execute=True, options=options)
     assert f"{tmp_path} {sys.executable}" in page.read_text()
     assert notebook.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.ipynb", "b.html"]

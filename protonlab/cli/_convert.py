@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from protonlab.cli._source import SOURCE, choose
 from protonlab.errors import ProtonLabError
 
 
 @click.command()
-@click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("source", type=SOURCE)
 @click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
-def convert(source: Path, target: Path) -> None:
+@click.option("--name", help="Which profile of a report to take.")
+def convert(source: Path, target: Path, name: str | None) -> None:
     """Write a profile or trace again, as the name of TARGET says.
+
+    SOURCE is what Proton or protonlab wrote: a profile, a trace, or a report.
 
     \b
     .hatchet           Proton's own JSON, also for proton-viewer
@@ -29,10 +34,10 @@ def convert(source: Path, target: Path) -> None:
     from protonlab.model import Trace
 
     try:
-        loaded = load(source)
-        name = target.name.lower().removesuffix(".gz")
+        loaded: Any = choose(load(source), source, name)
+        wanted = target.name.lower().removesuffix(".gz")
         if isinstance(loaded, Trace) and (
-            name.endswith(".speedscope.json") or not name.endswith((".chrome_trace", ".json"))
+            wanted.endswith(".speedscope.json") or not wanted.endswith((".chrome_trace", ".json"))
         ):
             raise ProtonLabError(
                 f"{source} is a trace, not a tree; give the target a name that ends in "

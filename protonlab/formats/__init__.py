@@ -9,6 +9,7 @@ from pathlib import Path
 
 from protonlab.errors import ProfileFormatError, ProtonLabError
 from protonlab.formats.chrome_trace import read_chrome_trace
+from protonlab.formats.embedded import read_report
 from protonlab.formats.epilogue_sweep import is_sweep, read_sweep, sweep_in_parquet
 from protonlab.formats.hatchet import MAX_DEPTH, MAX_FRAMES, read_hatchet
 from protonlab.formats.parquet import read_parquet
@@ -21,6 +22,7 @@ __all__ = ["export_trace", "load", "read_profile", "read_trace"]
 
 _PARQUET_START = b"PAR1"
 _FOLDED = re.compile(rb"[^\n{<]*[^\n{< ] \d+(\r?\n|$)")
+_HTML = re.compile(rb"(<!--.*?-->\s*)*<(!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _MSGPACK_ARRAYS = (*range(0x90, 0xA0), 0xDC, 0xDD)
 
 
@@ -31,12 +33,12 @@ def load(
     max_depth: int = MAX_DEPTH,
     max_frames: int = MAX_FRAMES,
     max_bytes: int = 8 * 2**30,
-) -> Profile | Trace | VariantComparison | EpilogueSweep:
+) -> Profile | Trace | VariantComparison | EpilogueSweep | dict[str, Profile]:
     """Load a profile or a trace: what Proton wrote, or what protonlab saved, also gzipped.
 
     A file is recognised by its contents: a tree, JSON or msgpack, and a saved parquet file are
-    profiles; a chrome trace is a trace; a comparison of variants and a sweep
-    are what they were.
+    profiles; a chrome trace is a trace; a comparison of variants and a sweep are what they were; a
+    report that `export_report` wrote holds the profiles behind its figures.
 
     Parameters
     ----------
@@ -47,11 +49,12 @@ def load(
     max_depth, max_frames
         Largest tree to accept, and most events; a larger one is an error, not a crash.
     max_bytes
-        Largest contents of a gzipped file.
+        Largest contents of a gzipped file, and of a profile in a report.
 
     Returns
     -------
-    Profile, Trace, VariantComparison or EpilogueSweep
+    Profile, Trace, VariantComparison, EpilogueSweep, or dict of str to Profile
+        A dict, name -> profile, of a report.
 
     Raises
     ------
@@ -92,9 +95,13 @@ def load(
         return read_variants(data, source=name, max_depth=max_depth, max_frames=max_frames)
     if start[:1] == b"{" and b'"traceEvents"' in data:
         return read_chrome_trace(data, source=name, info=info, max_events=max_frames)
+    if _HTML.match(start):
+        return read_report(
+            data, source=name, max_depth=max_depth, max_frames=max_frames, max_bytes=max_bytes
+        )
     raise ProfileFormatError(
         f"{name}: {_seen(data, start)}; expected a tree that Proton wrote, a chrome trace, "
-        "a profile that was saved as .hatchet or .parquet, or a saved comparison or sweep"
+        "a profile that was saved as .hatchet or .parquet, a saved comparison or sweep, or a report"
     )
 
 
@@ -177,5 +184,5 @@ def _seen(data: bytes, start: bytes) -> str:
     if start[:1] == b"{":
         return "a JSON object without traceEvents"
     if start[:1] == b"<":
-        return "an HTML or XML page"
+        return "XML, or a part of an HTML page"
     return f"unknown contents, starting with {data[:12]!r}"

@@ -11,17 +11,21 @@ from protonlab.views._timeline import TimelineFigure, timeline
 from protonlab.views.bar_layout import BarsFigure
 from protonlab.views.flame_figure import FlameFigure
 from protonlab.views.kernel_table import KernelTable
-from protonlab.views.page import figure_html, figure_of, page_script
+from protonlab.views.page import PLOTLY_MIME, figure_html, figure_of, page_script
 from protonlab.views.svg import picture_of
+from protonlab.views.text_tree import TextTree, comparison_tree, profile_tree
 
 __all__ = [
+    "PLOTLY_MIME",
     "BarsFigure",
     "FlameFigure",
     "KernelTable",
     "PairsFigure",
     "RooflineFigure",
+    "TextTree",
     "TimelineFigure",
     "bars",
+    "comparison_tree",
     "compiled_table",
     "distribution_table",
     "figure_html",
@@ -30,6 +34,7 @@ __all__ = [
     "page_script",
     "pairs",
     "picture_of",
+    "profile_tree",
     "ptx_difference",
     "roofline",
     "table",

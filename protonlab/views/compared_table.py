@@ -37,8 +37,8 @@ def compared_table(comparison: Comparison, top: int) -> KernelTable:
     columns = [
         Column("kernel", tuple(labels), is_text=True),
         Column("change", tuple(map(str, listed["change"])), is_text=True),
-        *_values(comparison, listed),
-        Column("ratio", tuple(map(_ratio, listed["ratio"]))),
+        *value_columns(comparison, listed),
+        Column("ratio", tuple(map(ratio_text, listed["ratio"]))),
     ]
     if "low" in listed:
         bounds = zip(listed["low"], listed["high"], strict=True)
@@ -52,8 +52,8 @@ def compared_table(comparison: Comparison, top: int) -> KernelTable:
     )
 
 
-def _values(comparison: Comparison, listed: pd.DataFrame) -> list[Column]:
-    """Before, after and difference, all in the unit that suits the largest."""
+def value_columns(comparison: Comparison, listed: pd.DataFrame) -> list[Column]:
+    """Write before, after and difference, all in the unit that suits the largest."""
     metric = comparison.metric
     sides = listed[["before", "after"]].to_numpy(dtype=np.float64)
     difference = listed["difference"].to_numpy(dtype=np.float64)
@@ -80,7 +80,8 @@ def _bars(costs: FloatArray) -> tuple[float, ...]:
     return tuple(bars.tolist())
 
 
-def _ratio(ratio: float) -> str:
+def ratio_text(ratio: float) -> str:
+    """Write a ratio of after to before."""
     return MISSING if np.isnan(ratio) else plain(ratio)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Self
 
 import plotly.graph_objects as go
 
+from protonlab.formats.embedded import output_of
 from protonlab.front_end import front_end
+from protonlab.model import Profile
 from protonlab.views.image import image_of, write
 from protonlab.views.names import unmarked
 from protonlab.views.page import PLOTLY_MIME, figure_html
@@ -22,8 +24,11 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
     JupyterLab and Notebook with a living kernel: HTML with a picture and plotly's JSON, which
     protonlab's ES module draws. Opened without the kernel the picture stays. Elsewhere: plotly's
     JSON for VS Code, Colab and exporters, and the picture, SVG without script, for the rest: within
-    HTML, and as an image for GitHub, which lets no SVG through within HTML.
+    HTML, and as an image for GitHub, which lets no SVG through within HTML. The profiles behind it
+    travel along, for a report.
     """
+
+    _profiles: tuple[Profile, ...] = ()
 
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None, validate: bool = True, **kwargs: Any
@@ -32,7 +37,7 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
         figure = json.loads(self.to_json(validate=validate))
         image = drawing(figure)
         static = in_html(image)
-        others = {SVG_MIME: image, "text/plain": repr(self)}
+        others = {SVG_MIME: image, "text/plain": repr(self), **output_of(self._profiles)}
         if not front_end().is_live:
             figure["config"] = {"displaylogo": False}
             return {PLOTLY_MIME: figure, "text/html": static, **others}
@@ -46,6 +51,14 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
             server.remember(self, figure)
         # JupyterLab would prefer plotly's JSON to HTML and draw it without zoom and theme.
         return {"text/html": figure_html(figure, static), **others}
+
+    def made_of(self, profiles: tuple[Profile, ...]) -> Self:
+        """Keep the profiles that the figure was made of."""
+        self._profiles = profiles
+        return self
+
+    def __reduce__(self) -> Any:
+        return (*super().__reduce__(), {"_profiles": self._profiles})
 
     @property
     def knows_more(self) -> bool:

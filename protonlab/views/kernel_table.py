@@ -9,15 +9,17 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
-from typing import Any
+from typing import Any, Self
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from protonlab.formats.embedded import output_of
+from protonlab.model import Profile
 from protonlab.views.columns import Column
 from protonlab.views.names import escaped, told_apart
 
@@ -41,12 +43,19 @@ class KernelTable:
         Full name of each kernel, for the tooltip and for searching.
     note
         What is not shown, in sentences; may be empty.
+    profiles
+        What the table was made of; they travel along, for a report.
     """
 
     title: str
     columns: tuple[Column, ...]
     names: tuple[str, ...]
     note: str = ""
+    profiles: tuple[Profile, ...] = ()
+
+    def made_of(self, profiles: tuple[Profile, ...]) -> Self:
+        """Return the table with the profiles that it was made of."""
+        return replace(self, profiles=profiles)
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -58,8 +67,9 @@ class KernelTable:
         """Cells as text, one tuple a kernel."""
         return tuple(zip(*(column.cells for column in self.columns), strict=True))
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/html": self.html(), "text/plain": str(self)}
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        own = {"text/html": self.html(), "text/plain": str(self)}
+        return own | output_of(self.profiles)
 
     def __repr__(self) -> str:
         return str(self)

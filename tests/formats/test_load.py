@@ -190,7 +190,8 @@ KERNEL = (0, "children", 0, "children", 0)
     [
         (b"", "empty; expected a tree that Proton wrote"),
         (b"hello", "unknown contents, starting with b'hello'"),
-        (b"<html></html>", "an HTML or XML page"),
+        (b"<html></html>", "an HTML page, but no report that protonlab wrote"),
+        (b"<p>no page</p>", "XML, or a part of an HTML page"),
         (b'{"a": 1}', "a JSON object without traceEvents"),
         (b"[]", "expected Proton's tree"),
         (b"[1]", "expected Proton's tree"),

@@ -16,6 +16,7 @@ from nbclient import NotebookClient
 from small_profiles import EVIL, hand, kernel, profile
 
 from protonlab.formats import load
+from protonlab.formats.embedded import PROFILES_MIME
 from protonlab.views import bars, figure_html, figure_of, flame, page_script, table
 from protonlab.views.page import PLOTLY_MIME
 
@@ -40,7 +41,7 @@ def words(svg: ET.Element) -> list[str]:
 @pytest.mark.parametrize("view", [flame, bars])
 def test_bundle_outside_of_a_notebook(view: object) -> None:
     bundle = view(hand())._repr_mimebundle_()  # type: ignore[operator]
-    assert set(bundle) == {PLOTLY_MIME, "text/html", "image/svg+xml", "text/plain"}
+    assert set(bundle) == {PLOTLY_MIME, "text/html", "image/svg+xml", "text/plain", PROFILES_MIME}
     json.dumps(bundle)
     assert "<script" not in bundle["text/html"]
 
@@ -56,8 +57,8 @@ def test_headless_run_stores_no_widget_and_one_small_output_a_figure() -> None:
     resources = {"metadata": {"path": str(Path(__file__).parent)}}
     NotebookClient(notebook, resources=resources, kernel_name="python3").execute()
     (figure,), (shown,) = ([output.data for output in cell.outputs] for cell in notebook.cells)
-    assert set(figure) == {PLOTLY_MIME, "text/html", "image/svg+xml", "text/plain"}
-    assert set(shown) == {"text/html", "text/plain"}
+    assert set(figure) == {PLOTLY_MIME, "text/html", "image/svg+xml", "text/plain", PROFILES_MIME}
+    assert set(shown) == {"text/html", "text/plain", PROFILES_MIME}
     assert not notebook.metadata.get("widgets", {})
     assert len(nbformat.writes(notebook)) < 40_000
 

@@ -8,6 +8,7 @@ import pytest
 from small_profiles import EVIL, filtered, frame, hand, kernel, profile
 
 from protonlab.errors import MetricError, ProtonLabError
+from protonlab.formats.embedded import PROFILES_MIME
 from protonlab.views import table
 
 
@@ -81,7 +82,9 @@ def test_share_of_time_has_a_bar_as_wide_as_the_share() -> None:
 
 def test_bundle_is_html_with_a_text_twin() -> None:
     made = table(hand())
-    assert made._repr_mimebundle_() == {"text/html": made.html(), "text/plain": repr(made)}
+    bundle = made._repr_mimebundle_()
+    assert [each["name"] for each in bundle.pop(PROFILES_MIME)] == ["hand"]
+    assert bundle == {"text/html": made.html(), "text/plain": repr(made)}
 
 
 def test_html_loads_nothing_and_is_light() -> None:

@@ -1,0 +1,65 @@
+"""``protonlab diff``: what changed between two profiles, in the terminal or as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from protonlab.cli._page import page_path, write_views
+from protonlab.cli._source import SOURCE, read_profile_of
+
+
+@click.command()
+@click.argument("before", metavar="A", type=SOURCE)
+@click.argument("after", metavar="B", type=SOURCE)
+@click.option(
+    "-m",
+    "--metric",
+    default="time",
+    show_default=True,
+    help="What to compare, in proton-viewer's words: avg_time/us, gbyte/s.",
+)
+@click.option("-d", "--depth", type=click.IntRange(min=0), help="Deepest frames to print.")
+@click.option(
+    "--order",
+    type=click.Choice(["recorded", "widest"]),
+    default="recorded",
+    show_default=True,
+    help="Order of the frames below each frame.",
+)
+@click.option("--flame", is_flag=True, help="Write a page with flame graph, bars and table.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="The page to write, for --flame."
+)
+def diff(
+    before: Path,
+    after: Path,
+    *,
+    metric: str,
+    depth: int | None,
+    order: Literal["recorded", "widest"],
+    flame: bool,
+    output: Path | None,
+) -> None:
+    """Print what changed from profile A to profile B.
+
+    Both trees as one: each frame before and after, what is new and what is
+    gone, with kernels that were renamed found again. The last lines say how.
+    Where the code was repeated, the first line says how sure the change is.
+    """
+    from rich.console import Console
+
+    from protonlab.display import comparison_views
+    from protonlab.model import compare
+    from protonlab.views import comparison_tree
+
+    comparison = compare(read_profile_of(before), read_profile_of(after), metric=metric)
+    if flame or output is not None:
+        title = f"{before.name} → {after.name}"
+        write_views(comparison_views(comparison), title, page_path(after, output))
+        return
+    console = Console(highlight=False)
+    tree = comparison_tree(comparison, depth=depth, order=order)
+    console.print(tree, soft_wrap=not console.is_terminal)

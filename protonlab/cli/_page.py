@@ -1,0 +1,43 @@
+"""The page of a profile or a comparison, written without a notebook of one's own."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from protonlab.errors import ProtonLabError
+
+
+def page_path(source: Path, output: Path | None) -> Path:
+    """Choose the page's path: in this folder, called as the profile, and no file of others."""
+    from protonlab.formats.embedded import is_report
+
+    if output is not None:
+        return output
+    stem = source.name.removesuffix(".gz").rpartition(".")[0] or source.name
+    target = Path(f"{stem}.html")
+    if target.exists():
+        if target.samefile(source):
+            raise ProtonLabError(f"{target} is the file to view; name another page with -o")
+        if not (target.is_file() and is_report(target.read_bytes())):
+            raise ProtonLabError(
+                f"{target} exists and was not written by protonlab; name another page with -o"
+            )
+    return target
+
+
+def write_views(views: Iterable[Any], title: str, target: Path) -> None:
+    """Write views as one page, say where, and open it where there is a desktop."""
+    from protonlab.report import check_target, notebook_of, write_page
+
+    check_target(target)
+    write_page(notebook_of(views, title), target, folder=Path(), title=title)
+    click.echo(f"Page: {target.resolve()}")
+    if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        webbrowser.open(target.resolve().as_uri())

@@ -1,0 +1,61 @@
+"""What a command reads: a profile or trace from a file, or one of a report's profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from protonlab.errors import ProtonLabError
+
+if TYPE_CHECKING:
+    from protonlab.model import Profile
+
+SOURCE = click.Path(exists=True, dir_okay=False, path_type=Path)
+Loaded = TypeVar("Loaded")
+
+
+def choose(loaded: Loaded | dict[str, Profile], source: Path, name: str | None) -> Loaded | Profile:
+    """Take the profile that is meant out of a report; leave what else was loaded.
+
+    Raises
+    ------
+    ProtonLabError
+        If a report holds several and none is named, or another is.
+    """
+    if not isinstance(loaded, Mapping):
+        if name is not None:
+            raise ProtonLabError(f"--name {name}: {source} is no report, which would hold several")
+        return loaded
+    held = ", ".join(loaded) or "no profile"
+    if name is None:
+        if len(loaded) == 1:
+            return next(iter(loaded.values()))
+        several = f"several profiles; choose with --name: {held}" if loaded else held
+        raise ProtonLabError(f"{source} holds {several}")
+    if name not in loaded:
+        raise ProtonLabError(f"--name {name}: {source} holds {held}")
+    return loaded[name]
+
+
+def read_profile_of(source: Path, name: str | None = None) -> Profile:
+    """Load the profile of a file; ProtonLabError when it holds something else."""
+    from protonlab.formats import load
+    from protonlab.model import Profile, Trace
+
+    try:
+        found = choose(load(source), source, name)
+    except OSError as error:
+        raise ProtonLabError(f"{source}: {error.strerror}") from error
+    if isinstance(found, Profile):
+        return found
+    if isinstance(found, Trace):
+        raise ProtonLabError(
+            f"{source} is a trace, every launch on a time axis, and no tree; load it in a notebook "
+            "to see its timeline, or open it at https://ui.perfetto.dev"
+        )
+    raise ProtonLabError(
+        f"{source} is a {type(found).__name__}, which has no tree; load it in a notebook to see it"
+    )

@@ -1,0 +1,121 @@
+"""Taking folders and host names out of what a report shows and holds.
+
+A path keeps its last part, and what follows ``site-packages``; a host name becomes ``host``. What
+is searched is text: cells, outputs, figures' JSON and profiles' documents alike.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+from typing import Any
+
+from protonlab.model.units import counted
+
+# Base64 is no text: neither a picture's nor an array's.
+_OPAQUE_KEYS = ("bdata", "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
+_DATA_URI = r"(?P<data>data:[\w/+.-]+(?:;[\w=-]+)*;base64,[A-Za-z0-9+/=]+)"
+_PATH = r"(?P<path>(?:(?<=file://)|(?<![\w./*$)}\]%<…-]))~?/(?:[\w.+@=,-]+/)+[\w.+@=-]*)"
+_WINDOWS = r"(?P<windows>\b[A-Za-z]:\\+(?:[^\\\s\"'<>|:*?]+\\+)+(?P<file>[^\\\s\"'<>|:*?]*))"
+_LOGIN = r"(?P<login>\b[a-z_][\w-]*@[\w-]+(?:\.[\w-]+)*(?=:[~/]))"
+_URL = (
+    r"(?P<scheme>\b(?:https?|wss?|tcp|ssh)://)(?P<server>[\w-]+|\d+(?:\.\d+){3})(?=[:/]|\b(?!\.))"
+)
+_INTERNAL = (
+    r"(?P<internal>\bip-\d+(?:-\d+){3}[\w.-]*\b"
+    r"|\b[a-z0-9-]*[0-9-][a-z0-9-]*(?:\.[a-z0-9-]+)*"
+    r"\.(?:local|localdomain|internal|intranet|lan|corp|cluster|svc)\b)"
+)
+_LOCAL = ("localhost", "127.0.0.1", "0.0.0.0")
+_PACKAGES = re.compile(r".*/(?:(?:site|dist)-packages|lib/python3\.\d+)/(.+)")
+
+
+class Scrubber:
+    """Scrubs text, and remembers what was taken out.
+
+    Parameters
+    ----------
+    folder
+        The notebook's folder; it goes even where its name has spaces.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.paths: set[str] = set()
+        self.hosts: set[str] = set()
+        known = {str(folder.resolve()), str(Path.home()), str(Path.cwd())}
+        spaced = sorted((each for each in known if " " in each), key=len, reverse=True)
+        self._spaced = re.compile("|".join(map(re.escape, spaced))) if spaced else None
+        own = _own_names()
+        host = rf"|(?P<host>(?<![\w.-])(?:{own})(?![\w-]))" if own else ""
+        self._pattern = re.compile(
+            "|".join((_DATA_URI, _LOGIN, _WINDOWS, _URL, _PATH, _INTERNAL)) + host
+        )
+
+    def text(self, text: str) -> str:
+        """Scrub one text."""
+        if self._spaced is not None:
+            text = self._spaced.sub(lambda found: "/folder/folder", text)
+        return self._pattern.sub(self._replacement, text)
+
+    def tree(self, value: Any, key: str = "") -> Any:
+        """Scrub every text in plain values, names of entries included."""
+        if isinstance(value, str):
+            return value if key in _OPAQUE_KEYS else self.text(value)
+        if isinstance(value, dict):
+            return type(value)(
+                {self.text(name): self.tree(each, name) for name, each in value.items()}
+            )
+        if isinstance(value, list):
+            return [self.tree(each, key) for each in value]
+        return value
+
+    @property
+    def note(self) -> str:
+        """One sentence for the page."""
+        found = [
+            *([counted(len(self.paths), "path")] if self.paths else []),
+            *([counted(len(self.hosts), "host name")] if self.hosts else []),
+        ]
+        if not found:
+            return "Paths and host names are taken out of reports; this notebook held none."
+        return (
+            f"Folders and host names were taken out of this report ({' and '.join(found)}): a path "
+            "keeps its last part behind …/, and host stands for a host's name."
+        )
+
+    def _replacement(self, found: re.Match[str]) -> str:
+        if found["data"]:
+            return found[0]
+        if found["path"]:
+            return self._path(found[0])
+        if found["windows"]:
+            self.paths.add(found[0])
+            return f"…/{found['file']}"
+        if found["login"]:
+            self.hosts.add(found[0].partition("@")[2])
+            return "user@host"
+        if found["scheme"]:
+            if found["server"] in _LOCAL:
+                return found[0]
+            self.hosts.add(found["server"])
+            return f"{found['scheme']}host"
+        self.hosts.add(found[0])
+        return "host"
+
+    def _path(self, path: str) -> str:
+        self.paths.add(path)
+        package = _PACKAGES.fullmatch(path)
+        rest = package[1] if package else path.rstrip("/").rpartition("/")[2]
+        return f"…/{rest}{'/' * path.endswith('/')}"
+
+
+def _own_names() -> str:
+    """Pattern of this machine's names; a plain word such as ``triton`` is too common to replace."""
+    name = socket.gethostname()
+    names = {name, name.partition(".")[0]} - {"", *_LOCAL}
+    return "|".join(
+        re.escape(each)
+        for each in sorted(names, key=len, reverse=True)
+        if re.search(r"[\d.-]", each)
+    )

@@ -1,0 +1,30 @@
+"""Where a page goes: found out before a long run, and written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from protonlab.errors import ProtonLabError
+from protonlab.model.writing import write_atomically
+
+
+def check_target(target: Path) -> None:
+    """Find out before a long run, not after it, that the page has nowhere to go."""
+    if target.is_dir():
+        raise ProtonLabError(f"cannot write the page {target}: it is a folder; name a file in it")
+    if not target.parent.is_dir():
+        raise ProtonLabError(f"cannot write the page {target}: no folder {target.parent}")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise ProtonLabError(
+            f"cannot write the page {target}: the folder {target.parent} is not yours to write to; "
+            "name another with -o"
+        )
+
+
+def write_text(text: str, target: Path) -> None:
+    """Write a page; an older one survives a failure."""
+    try:
+        write_atomically([text], target)
+    except OSError as error:
+        raise ProtonLabError(f"cannot write the page {target}: {error.strerror}") from error

@@ -1,0 +1,136 @@
+"""Folders and host names are taken out of a report, and nothing else is."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pandas as pd
+import pytest
+from cells import code, display_data
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+import protonlab
+from protonlab.formats import load
+from protonlab.report import ReportOptions
+from protonlab.report._scrubbing import Scrubber
+
+PROFILES = Path(__file__).parent / "profiles"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("open('/home/ann/secret/x.csv')", "open('…/x.csv')"),
+        ("File ~/secret/x.py:3, in f()", "File …/x.py:3, in f()"),
+        ("/scratch/ann/run/", "…/run/"),
+        ("a=/data/ann/x b", "a=…/x b"),
+        (
+            "/opt/env/lib/python3.11/site-packages/torch/nn/module.py:7@forward",
+            "…/torch/nn/module.py:7@forward",
+        ),
+        ("/usr/lib/python3.11/asyncio/base.py", "…/asyncio/base.py"),
+        ("file:///home/ann/x.html", "file://…/x.html"),
+        (r"C:\Users\Ann\secret\x.py", "…/x.py"),
+        ("ann@gpu-node-17:~/work$ ls", "user@host:~/work$ ls"),
+        ("scp ann@box:/home/ann/x.csv .", "scp user@host:…/x.csv ."),
+        ("http://gpu17:8888/lab", "http://host:8888/lab"),
+        ("tcp://10.0.3.7:1234", "tcp://host:1234"),
+        ("ip-10-0-3-27.ec2.internal is up", "host is up"),
+        ("node-4.cluster.local", "host"),
+    ],
+)  # fmt: skip
+def test_is_taken_out(text: str, expected: str, tmp_path: Path) -> None:
+    scrubber = Scrubber(tmp_path)
+    assert scrubber.text(text) == expected
+    assert len(scrubber.paths) + len(scrubber.hosts) in (1, 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "time/us, gbyte/s and bytes/n_tokens, time/%",
+        "https://github.com/triton-lang/triton/pull/9279",
+        "https://docs.example.org/a/b.html",
+        "http://localhost:8888/lab http://127.0.0.1:80/x",
+        "x = a / b / c; y = a/b/c; z = (m*k)/n/2",
+        "<b>bold</b><br/><i>x</i></td></tr>",
+        "<img src='data:image/png;base64,/9j/4AAQ/abc/DEF+g=='>",
+        "![p](data:image/png;base64,iVBO/ab/cd==)",
+        "cuBLAS 12.8.4.1, cuRAND 10.3.9.90, driver 580.159.04",
+        "threading.local and asyncio.internal",
+        "y = x@w; @triton.jit; train.py:12@forward",
+        "include=.*/attention/.* on 2026/11/30",
+        "notebooks/02_launch_hook.ipynb ../data/x.csv ./a/b",
+        "//  comment // in C",
+    ],
+)
+def test_is_left_alone(text: str, tmp_path: Path) -> None:
+    scrubber = Scrubber(tmp_path)
+    assert scrubber.text(text) == text
+    assert "this notebook held none" in scrubber.note
+
+
+def test_own_host_name_goes_unless_it_is_a_plain_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "gpu-17.lab.example")
+    assert Scrubber(tmp_path).text("on gpu-17, not gpu-170; gpu-17.lab.example") == (
+        "on host, not gpu-170; host"
+    )
+    monkeypatch.setattr(socket, "gethostname", lambda: "triton")
+    assert Scrubber(tmp_path).text("import triton") == "import triton"
+
+
+def test_folder_with_spaces_goes_whole(tmp_path: Path) -> None:
+    folder = tmp_path / "my secret work"
+    folder.mkdir()
+    assert Scrubber(folder).text(f"read {folder}/x.csv") == "read …/x.csv"
+
+
+def outputs(profile: Any) -> list[Any]:
+    return [
+        new_output("stream", text="wrote /home/ann/secret/x.csv\n"),
+        new_output(
+            "error", ename="OSError", evalue="/home/ann/secret/x", traceback=["/home/ann/secret/x"]
+        ),
+        display_data(text_html="<table><tr><td>/home/ann/secret/x</table>"),
+        new_output("display_data", protonlab.flame(profile)._repr_mimebundle_()),
+        new_output("display_data", protonlab.table(profile)._repr_mimebundle_()),
+    ]
+
+
+def test_every_part_of_a_report_is_scrubbed(tmp_path: Path) -> None:
+    source = (PROFILES / "gpt_python_context_3.9.0.hatchet").read_text()
+    (library,) = set(re.findall(r'"(/home/[^"]*/functional\.py):2935@', source))
+    tree = source.replace(library, "/home/ann/secret/train.py")
+    profile = load(tree.encode())
+    cells = [
+        new_markdown_cell("# In /home/ann/secret/work"),
+        new_code_cell("open('/home/ann/secret/y')"),
+        code(*outputs(profile)),
+    ]
+    notebook = tmp_path / "a.ipynb"
+    nbformat.write(new_notebook(cells=cells), notebook)
+    before = notebook.read_bytes()
+    allowed = ReportOptions(allow_errors=True)
+    page = protonlab.export_report(notebook, options=allowed)
+    assert "secret" not in page.read_text()
+    assert "Folders and host names were taken out of this report" in page.read_text()
+    assert notebook.read_bytes() == before
+    (held,) = load(page).values()  # type: ignore[union-attr]
+    assert isinstance(profile, protonlab.Profile)
+    names = held.frames["name"].astype(str)
+    assert "…/train.py:2935@layer_norm" in set(names)
+    assert not names.str.contains("/home/|/opt/|/root/|/usr/").any()
+    assert held.frames["time_ns"].equals(profile.frames["time_ns"])
+
+    kept = ReportOptions(allow_errors=True, keep_paths=True)
+    page = protonlab.export_report(notebook, options=kept)
+    assert page.read_text().count("/home/ann/secret/") >= 8
+    assert "taken out" not in page.read_text()
+    (held,) = load(page).values()  # type: ignore[union-attr]
+    pd.testing.assert_frame_equal(held.frames, profile.frames, check_categorical=False)
