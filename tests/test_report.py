@@ -89,7 +89,8 @@ def test_html_around_figures_and_pictures_stays(tmp_path: Path) -> None:
     figure = protonlab.bars(recorded.moe_sweep())
     picture = views.picture_of(figure)
     live = views.figure_html(figure.to_plotly_json(), picture)
-    html = f"<div><p>part-one</p>{picture}<p>part-two</p>{live}<p>part-three</p>{live}</div><b>part-four</b>"
+    html = f"<div><p>part-one</p>{picture}<p>part-two</p>{live}<p>part-three</p>{live}</div>"
+    html += "<b>part-four</b>"
     page = export(tmp_path, code(display_data(text_html=html)))
     main = page.partition("<main>")[2].partition("</main>")[0]
     order = re.findall(
