@@ -131,8 +131,8 @@ def test_live_view_updates_while_the_cell_runs_and_the_summary_takes_its_place(
     first = of(outputs, "display_data")[0]
     assert first.content["transient"]["display_id"] == slot
     *updates, last = of(outputs, "update_display_data")
-    assert len(updates) >= 2
-    assert all(update.at < end for update in updates)
+    # A reading that began before the end may still be shown behind what the cell printed there.
+    assert sum(update.at < end for update in updates) >= 2
     for update in updates:
         assert re.match(r"recording, \d s · \d readings? took \d\.\d\d s \(\d+\.\d %", update.text)
         assert "run1: 1 kernel kept" in update.text

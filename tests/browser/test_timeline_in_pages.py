@@ -202,6 +202,7 @@ def test_living_kernel_gives_what_no_page_can_hold(lab: Lab, tab: Tab) -> None:
     tab.set_theme("dark")
     assert state(tab)["range"] == [103.0, 103.05]
     tab.screenshot("timeline_refined_dark", ".js-plotly-plot")
+    tab.set_theme("light")  # JupyterLab remembers
     x, y = tab.page.evaluate(PLACE, [103.02, 0])
     tab.page.mouse.dblclick(x, y)
     tab.page.wait_for_timeout(1500)
