@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from protonlab.experiment._bench import Block
 from protonlab.model import ClockReading
@@ -69,7 +69,8 @@ class Pairs:
         if len(times) < 2:
             return float("inf")
         logs = np.log(times[:, 1] / times[:, 0])
-        return float(np.expm1(2 * stats.t.ppf(0.975, len(logs) - 1) * stats.sem(logs)))
+        error = np.std(logs, ddof=1) / np.sqrt(len(logs))
+        return float(np.expm1(2 * special.stdtrit(len(logs) - 1, 0.975) * error))
 
     @property
     def busy(self) -> tuple[float, float] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +35,7 @@ def quick(
 def doubled() -> VariantComparison:
     """The same work done once and twice a call."""
     return compare_variants(
-        {"once": scale, "twice": lambda: scale(times=2)}, budget_s=1.5, seed=3, metric="time/us"
+        {"once": scale, "twice": lambda: scale(times=2)}, budget_s=2.5, seed=3, metric="time/us"
     )
 
 
@@ -59,14 +60,14 @@ def test_pairs_are_balanced_blocks_by_seed(doubled: VariantComparison) -> None:
 
 def test_protocol_is_kept_and_printed(doubled: VariantComparison) -> None:
     kept = doubled.protocol
-    assert (kept["protocol"], kept["budget_s"], kept["seed"]) == ("sustained", 1.5, 3)
+    assert (kept["protocol"], kept["budget_s"], kept["seed"]) == ("sustained", 2.5, 3)
     assert kept["warmup_s"] > 0
     assert min(kept["launches"]) >= 1
-    assert kept["stop_reason"].startswith(("the budget of 1.5 s", "the interval is narrower"))
+    assert kept["stop_reason"].startswith(("the budget of 2.5 s", "the interval is narrower"))
     if _proton.require().has_phases:
         assert (kept["timer"], kept["timer_reason"]) == (TIMER, "")
         assert 0 < kept["busy"][0] <= 1.05
-    for piece in (kept["in_words"], "seed 3", "budget 1.5 s", kept["timer"], "Warmed up for"):
+    for piece in (kept["in_words"], "seed 3", "budget 2.5 s", kept["timer"], "Warmed up for"):
         assert piece in repr(doubled)
 
 
@@ -210,13 +211,9 @@ def test_interrupt_in_the_middle_leaves_nothing_behind() -> None:
             raise KeyboardInterrupt
         return scale()
 
-    def run() -> None:
-        while not measurement.done:
-            measurement.step()
-
     measurement = Measurement({"one": scale, "two": interrupted}, budget_s=60)
     with pytest.raises(KeyboardInterrupt):
-        run()
+        run(measurement)
     assert measurement.done
     assert measurement.stop_reason == "it failed: KeyboardInterrupt"
     assert len(measurement.comparison) == 4  # what was there before
@@ -291,6 +288,26 @@ def test_burst_protocol_is_named() -> None:
     assert found.protocol["protocol"] == "burst"
     assert "burst" in repr(found).splitlines()[0]
     assert (found.protocol["flush_bytes"] == 0) == ON_CPU
+
+
+@needs_phases
+def test_two_measurements_at_once_do_not_mix() -> None:
+    first = Measurement({"one": scale, "two": scale}, budget_s=0.4, metric="time/us")
+    second = Measurement({"one": silent, "two": silent}, budget_s=0.4)
+    threads = [threading.Thread(target=run, args=(each,)) for each in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for measurement in (first, second):
+        assert measurement.comparison.protocol["timer"] == TIMER, measurement.comparison
+        assert len(measurement.comparison) >= 2
+
+
+def run(measurement: Measurement) -> None:
+    with measurement:
+        while not measurement.done:
+            measurement.step()
 
 
 @needs_phases

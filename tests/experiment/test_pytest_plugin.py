@@ -20,7 +20,7 @@ SOURCE = """
     def test_speed(protonlab_gate):
         times = int(os.environ["TIMES"])
         found = protonlab_gate(
-            {"reference": scale, "ours": lambda: scale(times=times)}, budget_s=0.9, metric="time/us"
+            {"reference": scale, "ours": lambda: scale(times=times)}, budget_s=0.6, metric="time/us"
         )
         assert len(found) >= 2
 """
