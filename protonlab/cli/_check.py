@@ -13,8 +13,8 @@ _SUMMARY = click.Path(dir_okay=False, path_type=Path)
 @click.command(
     epilog="""\b
 What to record, and how:
-  two variants in one process   protonlab.compare_variants({"old": f, "new": g})
-  a cell or a script            %%proton run1 repeat=20, Session.repeats(20)
+  two variants at once  protonlab.compare_variants({"old": f, "new": g})
+  a cell or a script    %%proton run1 repeat=20, Session.repeats(20)
 and then .save("baseline.json"), run1.save("baseline.hatchet").
 
 Exit codes: 0 nothing regressed, 1 something did or cannot be judged, 2 typed
