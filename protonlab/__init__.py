@@ -39,7 +39,16 @@ if TYPE_CHECKING:
     )
     from protonlab.model.compiled import CompiledComparison
     from protonlab.report import ReportOptions, export_report
-    from protonlab.views import bars, flame, pairs, ptx_difference, roofline, table, timeline
+    from protonlab.views import (
+        bars,
+        flame,
+        overlap_by_tokens,
+        pairs,
+        ptx_difference,
+        roofline,
+        table,
+        timeline,
+    )
     from protonlab.widget import EpilogueWidget
 
 # Public name -> the module that defines it.
@@ -77,6 +86,7 @@ _HOME = {
     "flame": "protonlab.views",
     "load": "protonlab.formats",
     "measure_roofs": "protonlab.capture",
+    "overlap_by_tokens": "protonlab.views",
     "pairs": "protonlab.views",
     "ptx_difference": "protonlab.views",
     "roofline": "protonlab.views",
@@ -121,6 +131,7 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "measure_roofs",
+    "overlap_by_tokens",
     "pairs",
     "ptx_difference",
     "roofline",

@@ -19,7 +19,7 @@ from protonlab.views.names import cleaned, escaped, shortened
 from protonlab.views.reference_lines import ReferenceLine, reference_line
 
 _ROWS = 13  # the figure is so many rows of a flame graph high
-_AXIS_ROOM, _TICK_ROOM, _LABEL_ROOM = 40, 64, 12
+_AXIS_ROOM, _TICK_ROOM, _LABEL_ROOM = 44, 64, 12
 _NEAR = 0.06  # a reference line so near to the samples widens the axis; others stand at its edge
 _PADDING = 0.12
 _LOOKS = (
@@ -226,7 +226,11 @@ def _rounded(values: FloatArray) -> list[float]:
 def _axis(title: str, reach: tuple[float, float]) -> dict[str, Any]:
     return {
         "range": list(reach),
-        "title": {"text": title, "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light}},
+        "title": {
+            "text": title,
+            "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
+            "standoff": 6,
+        },
         "tickfont": {"size": theme.FONT_SIZE, "color": theme.TEXT.light},
         "showgrid": True,
         "gridcolor": theme.GRID.light,

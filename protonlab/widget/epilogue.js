@@ -14,12 +14,16 @@ const WORDS = {
 };
 const SOURCES = ["gpu", "replay", "interpreter"];
 const CONFIG = { displaylogo: false, doubleClick: false, modeBarButtons: [["toImage"]] };
+const CONTROLS = new Set(["button", "input", "select", "summary"]);
 const FADED = 0.3; // opacity of the setting that is not chosen
+
+// JupyterLab takes a key for a shortcut before a panel could stop it, except where its target says so.
+const TAKES_KEYS = { lmSuppressShortcuts: "true" };
 
 function element(name, properties = {}, ...children) {
   const { dataset = {}, ...rest } = properties;
   const made = Object.assign(document.createElement(name), rest);
-  Object.assign(made.dataset, dataset);
+  Object.assign(made.dataset, dataset, CONTROLS.has(name) ? TAKES_KEYS : {});
   made.append(...children);
   return made;
 }

@@ -1,0 +1,80 @@
+"""A sweep as a figure: medians, bands, the crossing, and what it says in words."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+from sweeps import SHORT, synthetic_sweep
+
+from protonlab.errors import ProtonLabError
+from protonlab.views import overlap_by_tokens, picture_of
+
+SWEEP = synthetic_sweep()
+
+
+def test_both_medians_in_their_bands() -> None:
+    figure = overlap_by_tokens(SWEEP, k=256)
+    lines = [trace for trace in figure.data if trace.showlegend]
+    bands = [trace for trace in figure.data if trace.fill == "toself"]
+    assert [line.name for line in lines] == ["overlap, median", "serial, median"]
+    for side, line in enumerate(lines):
+        assert list(line.x) == [1, 4, 16, 64]
+        wanted = [1.2 * sizes[side] for sizes in SHORT.values()]
+        assert list(line.y) == pytest.approx(wanted, rel=0.005)
+        low, high = list(bands[side].y)[:4], list(bands[side].y)[:3:-1]
+        for least, middle, most in zip(low, line.y, high, strict=True):
+            assert least < middle < most
+
+
+def test_crossing_is_marked_and_told() -> None:
+    figure = overlap_by_tokens(SWEEP, k=256)
+    (crossing,) = SWEEP.crossings("ours", 256)
+    (shape,) = figure.layout.shapes
+    assert shape.x0 == shape.x1 == crossing
+    (label,) = [note for note in figure.layout.annotations if "they cross" in note.text][-1:]
+    assert label.text == f"they cross at about {crossing:.0f} tokens"
+    assert label.x == pytest.approx(math.log10(crossing))
+    assert repr(figure).endswith(
+        "overlap is faster at 3 and slower at 1 of 4 sizes, by 17.7 % at most; "
+        f"they cross at about {crossing:.0f}>"
+    )
+    picture = picture_of(figure)
+    assert "they cross at about" in picture
+    assert "a synthetic GPU, triton 0.0, 2000-01-01" in picture
+
+
+def test_difference_is_overlap_against_serial_with_its_interval() -> None:
+    figure = overlap_by_tokens(SWEEP, kernel="upstream", show="difference")
+    band, line = figure.data
+    table = SWEEP.to_dataframe().query("kernel == 'upstream' and k == 5760")
+    assert list(line.y) == pytest.approx((100 * (1 / table["ratio"] - 1)).tolist())
+    assert all(value < 0 for value in line.y[:3])  # overlap costs at a long K
+    assert list(band.y)[:4] == pytest.approx((100 * (1 / table["ratio_high"] - 1)).tolist())
+    assert "the interval holds a tie at 1" in repr(figure)
+
+
+def test_longest_k_by_default() -> None:
+    assert "K = 5760" in overlap_by_tokens(SWEEP).layout.title.text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"kernel": "theirs"}, "kernel='theirs' is not in this sweep; it has kernel='ours' with"),
+        ({"k": 512}, "kernel='ours', k=512 is not in this sweep"),
+        ({"show": "time"}, "show='time'; give 'gbyte/s' or 'difference'"),
+    ],
+)
+def test_what_is_not_there(wrong: dict[str, object], says: str) -> None:
+    with pytest.raises(ProtonLabError, match=says):
+        overlap_by_tokens(SWEEP, **wrong)  # type: ignore[arg-type]
+
+
+def test_empty_sweep_is_a_sentence() -> None:
+    empty = dataclasses.replace(SWEEP, comparisons={}, compiled={})
+    assert "The sweep holds no case." in picture_of(overlap_by_tokens(empty))
+    assert empty.to_dataframe().empty
+    assert empty.to_pairs().empty
+    assert empty.nearest(SWEEP.cases[0]) is None
