@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from typing import Any
 
@@ -12,7 +13,7 @@ from IPython.testing.globalipapp import get_ipython
 from sweeps import synthetic_comparison, synthetic_sweep
 
 from protonlab import EpilogueWidget
-from protonlab.epilogue import EpilogueCase, EpilogueWeights
+from protonlab.epilogue import EpilogueCase, EpilogueWeights, gpu_problem
 from protonlab.errors import ProtonLabError
 from protonlab.widget._live import Live
 from protonlab.widget._turn import turn
@@ -247,6 +248,49 @@ def test_a_second_widget_stops_the_first() -> None:
         turn().give_back(second._run)
 
     run(work())
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(gpu_problem() is not None, reason="needs a Hopper GPU")
+def test_on_a_gpu_it_measures_answers_meanwhile_and_frees_the_memory() -> None:
+    torch.cuda.empty_cache()
+    before = torch.cuda.memory_reserved()
+    panel = EpilogueWidget(EpilogueCase("ours", 4, 16, 1024, 256), source="gpu", into="mine")
+
+    async def work() -> None:
+        panel.running = True
+        longest = 0.0
+        while len(panel.comparison or ()) < 8:
+            start = asyncio.get_running_loop().time()
+            await asyncio.sleep(0.01)
+            longest = max(longest, asyncio.get_running_loop().time() - start)
+        assert longest < 0.25  # Triton's compiler holds Python now and then
+        assert panel.running
+        assert panel.compiled is not None
+        assert "copy, measured" in str(panel.figure().layout.annotations)
+        panel.overlap = False
+        panel.running = False
+        await asyncio.wait_for(panel.stopped(), 2)
+        assert panel.words["status"] == "Stopped."
+        kept = panel.keep()
+        assert set(kept) == {"mine", "mine_overlap", "mine_serial", "mine_compiled"}
+        # Another shape begins anew; what is wrong with it is shown.
+        panel.experts = 1024
+        panel.n = panel.k = 32768
+        panel.running = True
+        await until(lambda: not panel.running)
+        assert "take fewer experts" in panel.words["problem"]
+        panel.close()
+        await panel.stopped()
+
+    run(work())
+    panel.comparison = panel.compiled = None
+    for _ in range(100):
+        torch.cuda.empty_cache()
+        if torch.cuda.memory_reserved() <= before + 2**21:
+            break
+        time.sleep(0.05)
+    assert torch.cuda.memory_reserved() <= before + 2**21
 
 
 def test_interpreter_checks_correctness_alone() -> None:

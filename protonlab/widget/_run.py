@@ -74,6 +74,8 @@ class Run:
                     await turn().take(self)
                 if await self._once():
                     break
+        except KeyboardInterrupt:
+            panel.say("Interrupted.")
         except ProtonLabError as error:
             panel.fail(str(error))
         except Exception as error:  # the kernel's log, where it would go, nobody sees

@@ -162,6 +162,8 @@ class EpilogueWidget(Panel):
                 send_plotly(self)
             elif message["kind"] == "keep":
                 self.keep()
+            elif message["kind"] == "close":
+                self.close()
             elif message["kind"] == "ptx" and self.compiled is not None:
                 self.send({"kind": "ptx", "html": ptx_difference(self.compiled).html()})
         except ProtonLabError as error:

@@ -55,9 +55,12 @@ class Panel {
     this.draw();
   }
 
+  // The kernel closed the widget: what was measured stays to be looked at.
   end() {
     this.endings.forEach((each) => each());
     this.resizes.disconnect();
+    for (const control of this.host.querySelectorAll("button, input, select")) control.disabled = true;
+    this.status.textContent = "Closed. Run the cell again for a new panel.";
   }
 
   set(name, value) {
@@ -72,6 +75,10 @@ class Panel {
     this.toggle.onclick = () => this.set("overlap", !this.model.get("overlap"));
     this.go = element("button", { type: "button", className: "go" });
     this.go.onclick = () => this.set("running", !this.model.get("running"));
+    this.shut = element("button", {
+      type: "button", textContent: "Close", title: "Stop, and give the GPU's memory back",
+    });
+    this.shut.onclick = () => this.model.send({ kind: "close" });
     this.fields = element("div", { className: "fields" });
     this.headline = element("div", { className: "headline" });
     this.sentence = element("div", { className: "sentence", role: "status" });
@@ -92,7 +99,7 @@ class Panel {
     this.ptx = element("div");
     this.details = element("details", {}, this.summary, this.table, this.ask, this.ptx);
     this.host.replaceChildren(
-      element("div", { className: "row" }, this.toggle, this.go),
+      element("div", { className: "row" }, this.toggle, this.go, this.shut),
       this.fields, this.headline, this.sentence, this.problem, this.plot,
       element("div", { className: "row" }, this.keep, this.status), this.notes, this.details);
     // Keys are the notebook's shortcuts, in a panel they are not.

@@ -36,7 +36,7 @@ def wait_for_change(page: Page, part: str, before: str) -> str:
 
 def test_panel_in_notebook_7_and_its_picture_without_the_kernel(lab: Lab, tab: Tab) -> None:
     synthetic_sweep().save(lab.folder / "made_up.json.gz")
-    lab.write("panel.ipynb", [NOTEBOOK, "panel.close()"])
+    lab.write("panel.ipynb", [NOTEBOOK, "1"])
     lab.open_in_notebook(tab, "panel.ipynb")
     page = tab.page
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell-and-select-next')")
@@ -57,6 +57,9 @@ def test_panel_in_notebook_7_and_its_picture_without_the_kernel(lab: Lab, tab: T
     )
     page.get_by_role("button", name="Keep in variables").click()
     page.wait_for_selector(f"{PANEL} .status >> text=Kept in epilogue, epilogue_compiled.")
+    page.get_by_role("button", name="Close").click()
+    page.wait_for_selector(f"{PANEL} .status >> text=Closed.")
+    assert page.locator(f"{PANEL} [role=switch]").is_disabled()
     page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
     page.wait_for_timeout(1000)
     lab.stop_kernels(tab)
