@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
+import functools
+import json
 import os
 import re
 import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+
+@dataclass(frozen=True)
+class Executed:
+    """A notebook after its run: where it is stored, what went wrong, and the seconds it took."""
+
+    path: Path
+    notebook: Any
+    problem: str | None
+    seconds: float
 
 
 def count_gpus() -> int:
@@ -66,6 +83,31 @@ def browser_path() -> str:
     path = find_browser()
     assert path is not None
     return path
+
+
+@pytest.fixture(scope="session")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Executed]:
+    """Run a notebook where it lies, once for all tests, in whichever process they are."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def run(path: Path) -> Executed:
+        import nbformat
+
+        from protonlab.report import read_notebook, run_notebook
+
+        stored, told = shared / f"executed-{path.name}", shared / f"executed-{path.stem}.json"
+        with (shared / f"executed-{path.stem}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not told.exists():
+                notebook = read_notebook(path)
+                start = time.monotonic()
+                problem = run_notebook(notebook, folder=path.parent)
+                nbformat.write(notebook, stored)
+                told.write_text(json.dumps([problem, time.monotonic() - start]))
+        return Executed(stored, read_notebook(stored), *json.loads(told.read_text()))
+
+    return functools.cache(run)
 
 
 @pytest.fixture(scope="session")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import re
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 
+import protonlab
 from protonlab import compare, recorded
-from protonlab.report import read_notebook, run_notebook
+from protonlab.formats.embedded import PROFILES_MIME
+from protonlab.report import read_notebook
 
+Run = Callable[[Path], Any]
 GALLERY = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 PLOTLY = "application/vnd.plotly.v1+json"
 
@@ -25,6 +27,10 @@ def notebook(request: pytest.FixtureRequest) -> Any:
 
 def code_cells(notebook: Any) -> list[Any]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def outputs_of(notebook: Any) -> list[Any]:
+    return [output for cell in code_cells(notebook) for output in cell.outputs]
 
 
 def test_gallery_is_numbered_from_one() -> None:
@@ -61,24 +67,70 @@ def test_code_is_explained(notebook: Any) -> None:
     assert sum(cell.cell_type == "markdown" for cell in notebook.cells) >= 3
 
 
-@functools.cache
-def executed(path: Path) -> tuple[Any, str | None, float]:
-    """The notebook after a run, what went wrong, and the seconds it took."""
-    notebook = read_notebook(path)
-    start = time.monotonic()
-    problem = run_notebook(notebook, folder=path.parent)
-    return notebook, problem, time.monotonic() - start
+def gallery(name: str) -> Path:
+    return next(path for path in GALLERY if path.name.startswith(name))
+
+
+def prose_of(notebook: Any) -> str:
+    return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
 
 
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
-def test_runs_in_under_a_minute(path: Path) -> None:
-    _, problem, seconds = executed(path)
-    assert problem is None
-    assert seconds < 60
+def test_runs_in_under_a_minute(path: Path, executed: Run) -> None:
+    ran = executed(path)
+    assert ran.problem is None
+    assert ran.seconds < 60
 
 
-def test_first_profile_shows_what_it_promises() -> None:
-    notebook, _, _ = executed(GALLERY[0])
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_leaves_nothing_behind(path: Path, executed: Run) -> None:
+    executed(path)
+    assert sorted(path.parent.iterdir()) == GALLERY
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_its_page_is_small_and_holds_its_profiles(
+    path: Path, executed: Run, tmp_path: Path
+) -> None:
+    ran = executed(path)
+    figures = sum(PLOTLY in output.get("data", {}) for output in outputs_of(ran.notebook))
+    page = protonlab.export_report(ran.path, tmp_path / "page.html")
+    text = page.read_text()
+    assert page.stat().st_size <= 7_000_000
+    main = text.partition("<main>")[2].partition("</main>")[0]
+    assert main.count('<div class="protonlab-figure">') == figures
+    assert main.count('<div class="still">') == figures  # on paper
+    assert len(re.findall(r"plotly\.js v\d", text)) == min(figures, 1)
+    held = protonlab.load(page)
+    assert isinstance(held, dict)
+    carried = [
+        output for output in outputs_of(ran.notebook) if PROFILES_MIME in output.get("data", {})
+    ]
+    assert bool(held) == bool(carried)
+    assert text.count("<td>NVIDIA H200</td>") == sum(
+        profile.where == "NVIDIA H200" for profile in held.values()
+    )
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_nbconvert_shows_every_output(path: Path, executed: Run) -> None:
+    notebook = executed(path).notebook
+    exporter = pytest.importorskip("nbconvert").HTMLExporter()
+    text, _ = exporter.from_notebook_node(notebook)
+    shown = re.findall(r'<div class="jp-OutputArea-child.*?>(.*?)</div>\s*</div>', text, re.DOTALL)
+    outputs = list(outputs_of(notebook))
+    assert len(shown) == len(outputs)
+    figures = sum(PLOTLY in output.get("data", {}) for output in outputs)
+    assert len(re.findall(r'<svg [^>]*role="img"', text)) >= figures
+    for output, area in zip(outputs, shown, strict=True):
+        words = re.sub(
+            r"<[^>]*>", "", re.sub("<(script|style).*?</\\1>", "", area, flags=re.DOTALL)
+        )
+        assert words.strip(), output
+
+
+def test_first_profile_shows_what_it_promises(executed: Run) -> None:
+    notebook = executed(gallery("01")).notebook
     magic = next(cell for cell in notebook.cells if cell.source.startswith("%%proton run1"))
     kinds = ["figure" if PLOTLY in o.data else "other" for o in magic.outputs if "data" in o]
     assert kinds.count("figure") == 2  # flame and bars
@@ -91,13 +143,13 @@ def test_first_profile_shows_what_it_promises() -> None:
     for wanted in ("_matmul [M=", "time/us", "gbyte/s", "tflop16/s", "n_tokens/s", "NVIDIA H200"):
         assert wanted in shown
     # The prose labels the recorded data with everything that its numbers depend on.
-    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    prose = prose_of(notebook)
     label = r"NVIDIA H200 on 2026-11-29, with Triton 3\.9\.0, torch 2\.11\.0 and driver 580\.159"
     assert re.search(label, prose)
 
 
-def test_launch_hook_shows_why_excluding_saves_a_graph() -> None:
-    notebook, _, _ = executed(GALLERY[1])
+def test_launch_hook_shows_why_excluding_saves_a_graph(executed: Run) -> None:
+    notebook = executed(gallery("02")).notebook
     (magic,) = [cell for cell in notebook.cells if cell.source.startswith("%%proton graphed")]
     texts = [
         output.get("text") or output.data["text/plain"]
@@ -108,15 +160,14 @@ def test_launch_hook_shows_why_excluding_saves_a_graph() -> None:
     assert any("1 kernel filtered (10 launches" in text for text in texts)
     assert "{'add_kernel': (2, 1), 'attention_kernel': (2, 1)}" in texts
     assert any("FlameFigure: graph_exclude · time 1.29 ms · NVIDIA H200" in text for text in texts)
-    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    prose = prose_of(notebook)
     label = r"NVIDIA H200 on 2026-11-29, with Triton 3\.9\.0, torch 2\.11\.0 and driver 580\.159"
     assert re.search(label, prose)
 
 
-def test_slow_to_why_says_what_the_recorded_profiles_say() -> None:
-    (path,) = [path for path in GALLERY if path.name == "04_flame_and_bars.ipynb"]
-    notebook, _, _ = executed(path)
-    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+def test_slow_to_why_says_what_the_recorded_profiles_say(executed: Run) -> None:
+    notebook = executed(gallery("04")).notebook
+    prose = prose_of(notebook)
     label = r"NVIDIA H200 on 2026-11-29, with Triton 3\.9\.0, torch 2\.11\.0 and driver 580\.159"
     assert re.search(label, prose)
     train, trace = recorded.gpt_train(), recorded.gpt_trace()
@@ -166,3 +217,40 @@ def test_slow_to_why_says_what_the_recorded_profiles_say() -> None:
     figures = [o.data for cell in code_cells(notebook) for o in cell.outputs if PLOTLY in o.data]
     assert len(figures) == 6
     assert any("matched 12.7 % of time" in figure["text/plain"] for figure in figures)
+
+
+def test_metrics_in_pandas_says_what_the_recorded_profiles_say(executed: Run) -> None:
+    notebook = executed(gallery("03")).notebook
+    prose = prose_of(notebook)
+    label = r"NVIDIA H200 on 2026-11-29, with Triton 3\.9\.0, torch 2\.11\.0 and driver 580\.159"
+    assert re.search(label, prose)
+    sweep, train = recorded.moe_sweep(), recorded.gpt_train()
+    kernels = sweep.to_dataframe(["avg_time/us", "gbyte/s", "util"], by="kernel")
+    tokens = kernels["name"].str.extract(r"\(M\) = (\d+)")[0].astype(int)
+    up = kernels.assign(tokens=tokens)[kernels["name"].str.contains("swiglu")].set_index("tokens")
+    assert len(up) == 4
+    ratio = up["avg_time/us"][4] / up["avg_time/us"][1]
+    assert f"a launch of the larger matmul takes {ratio:.1f} times as long" in prose
+    assert up["util"].drop(64).between(0.4, 0.6).all()
+    assert "at 64 arithmetic is the bound, and the bandwidth falls to 1 TB/s" in prose
+    assert (up["util_bound"][64], round(up["gbyte/s"][64] / 1000)) == ("flops", 1)
+    scopes = train.frames[train.frames["label"].astype(str).str.fullmatch(r"layer_\d+")]
+    assert scopes["label"].nunique() == 8
+    assert "If one of the eight were slower" in prose
+    (pivot,) = [cell for cell in notebook.cells if "kernels.pivot(" in cell.source]
+    assert f"{up['avg_time/us'][4]:.2f}" in pivot.outputs[0].data["text/plain"]
+    assert "scale [32 x 256]" in code_cells(notebook)[-1].outputs[0].data["text/plain"]
+
+
+def test_report_notebook_shares_reads_back_and_gates(executed: Run) -> None:
+    notebook = executed(gallery("06")).notebook
+    cells = code_cells(notebook)
+    assert cells[0].metadata.tags == ["parameters"]
+    shown = ["".join(str(output.get("text") or output.get("data", {}).get("text/plain"))
+             for output in cell.outputs) for cell in cells]  # fmt: skip
+    assert re.fullmatch(r"'sweep\.html: \d\.\d MB'", shown[3])
+    assert "_matmul_NNT_bf16xbf16xmxfp4_64x128x128x1" in shown[4]
+    assert "failed: 1 of 1 slower by more than 10 %" in shown[5]
+    command = re.search(r"protonlab report (\S+) --execute -p rows=4096", prose_of(notebook))
+    assert command is not None
+    assert command[1] == gallery("06").name

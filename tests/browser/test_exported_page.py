@@ -38,7 +38,8 @@ def export(folder: Path, *cells: Any) -> str:
     """Address of the page of a notebook made of these cells."""
     notebook = folder / "a.ipynb"
     nbformat.write(new_notebook(cells=list(cells)), notebook)
-    return protonlab.export_report(notebook).as_uri()
+    options = protonlab.ReportOptions(allow_errors=True)
+    return protonlab.export_report(notebook, options=options).as_uri()
 
 
 def shown(value: Any) -> Any:
