@@ -1,5 +1,6 @@
 # Two commands for everybody: `make demo` and `make test`. Each makes .venv when it is missing and
-# refreshes it when one of the files that say what belongs in it has changed.
+# refreshes it when one of the files that say what belongs in it has changed. `make docs` builds the
+# site in docs/_build.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -12,7 +13,7 @@ PYTEST = --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-re
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check
 RECIPES = pyproject.toml constraints.txt Makefile
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 demo: $(VENV)/.installed
 	@$(VENV)/bin/protonlab demo
@@ -25,12 +26,17 @@ lint: $(VENV)/.installed-test
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/mypy
 
+docs: $(VENV)/.installed-docs
+	$(VENV)/bin/python -m sphinx --fail-on-warning --keep-going --jobs auto --quiet $(SPHINX) \
+	  docs docs/_build
+
 clean:
-	rm -rf $(VENV) .venv-oldest
+	rm -rf $(VENV) .venv-oldest docs/_build
 
 $(VENV)/.installed: EXTRAS =
 $(VENV)/.installed-test: EXTRAS = [test]
-$(VENV)/.installed $(VENV)/.installed-test: $(VENV)/.created $(RECIPES)
+$(VENV)/.installed-docs: EXTRAS = [docs]
+$(VENV)/.installed $(VENV)/.installed-test $(VENV)/.installed-docs: $(VENV)/.created $(RECIPES)
 	$(PIP) install --constraint constraints.txt torch
 	$(VENV)/bin/python -c 'import importlib.util as i; exit(not i.find_spec("triton"))' \
 	  || $(PIP) install triton==$(TRITON)
