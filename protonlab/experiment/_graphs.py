@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -31,19 +32,21 @@ def captured(call: Callable[[], Any], calls: int) -> torch.cuda.CUDAGraph | str:
     CaptureError
         If the GPU cannot be used any more behind a capture that failed.
     """
-    graph = torch.cuda.CUDAGraph()
+    graph, pool = torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle()
+    stream = torch.cuda.current_stream()
     collects = gc.isenabled()
     gc.disable()
     try:
         # Other threads, such as a notebook's, may use CUDA meanwhile.
-        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
             for _ in range(calls):
                 call()
     except Exception as error:
         reason = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"
         try:
             torch.cuda.synchronize()
-            _heal()
+            torch.cuda.set_stream(stream)
+            _heal(pool)
         except RuntimeError as broken:
             raise CaptureError(
                 f"the GPU cannot be used behind a capture that failed ({reason}); restart the "
@@ -56,8 +59,14 @@ def captured(call: Callable[[], Any], calls: int) -> torch.cuda.CUDAGraph | str:
     return graph
 
 
-def _heal() -> None:
-    """Capture next to nothing: a capture that failed leaves torch's random numbers in its state."""
+def _heal(pool: Any) -> None:
+    """End what torch leaves open behind a capture that failed.
+
+    The allocator believes that the capture goes on, and frees nothing any more; random numbers
+    stay in the capture's state until another one has ended.
+    """
+    with suppress(RuntimeError):  # torch may have ended it
+        torch._C._cuda_endAllocateToPool(torch.cuda.current_device(), pool)
     number = torch.zeros(1, device="cuda")
     with torch.cuda.graph(torch.cuda.CUDAGraph(), capture_error_mode="thread_local"):
         number.add_(1)
