@@ -176,9 +176,11 @@ class EpilogueWidget(Panel):
         if here.is_live:
             place = f'<div class="protonlab-epilogue" data-mount="{self.mount}">{static}</div>'
             return {"text/html": place, "text/plain": repr(self)}
-        plain = {"text/html": static, "text/plain": repr(self)}
         if here not in (VS_CODE, COLAB):
-            return plain
+            if self.comparison is None:
+                return {"text/html": static, "text/plain": repr(self)}
+            return self.figure()._repr_mimebundle_() | {"text/plain": repr(self)}
+        plain = {"text/html": static, "text/plain": repr(self)}
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         return plain | dict(data or {}), metadata
