@@ -49,7 +49,7 @@ class CompiledTable:
         title = f"{compared.a.kernel}, compiled for {compared.a.target}"
         return (
             f"<div><style>{_style('table.css')}{_style('compiled.css')}</style>"
-            f'<table class="protonlab-table protonlab-compiled"><caption>{_text(title)}</caption>'
+            f'<table class="protonlab-compiled"><caption>{_text(title)}</caption>'
             f"<thead><tr>{head}</tr></thead>{''.join(self._groups(rows))}</table>"
             f"{self._notes()}</div>"
         )
@@ -73,7 +73,8 @@ class CompiledTable:
 
     def _notes(self) -> str:
         return "".join(
-            f'<p class="protonlab-note">{_text(note)}</p>' for note in self.comparison.notes
+            f'<p class="protonlab-compiled-note">{_text(note)}</p>'
+            for note in self.comparison.notes
         )
 
 
