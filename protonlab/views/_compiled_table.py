@@ -48,7 +48,7 @@ class CompiledTable:
         head = "".join(f'<th scope="col">{_text(name)}</th>' for name in heads)
         title = f"{compared.a.kernel}, compiled for {compared.a.target}"
         return (
-            f"<div><style>{_style('table.css')}{_style('compiled.css')}</style>"
+            f"<div><style>{_style('compiled.css')}</style>"
             f'<table class="protonlab-compiled"><caption>{_text(title)}</caption>'
             f"<thead><tr>{head}</tr></thead>{''.join(self._groups(rows))}</table>"
             f"{self._notes()}</div>"
