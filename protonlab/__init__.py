@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from protonlab.model.compiled import CompiledComparison
     from protonlab.report import ReportOptions, export_report
     from protonlab.views import (
+        FlameOptions,
         bars,
         flame,
         overlap_by_tokens,
@@ -59,6 +60,7 @@ _HOME = {
     "EpilogueCase": "protonlab.model.epilogue_sweep",
     "EpilogueSweep": "protonlab.model.epilogue_sweep",
     "EpilogueWidget": "protonlab.widget",
+    "FlameOptions": "protonlab.views",
     "KernelFilter": "protonlab.model",
     "LaunchHook": "protonlab.capture",
     "Metric": "protonlab.model",
@@ -102,6 +104,7 @@ __all__ = [
     "EpilogueCase",
     "EpilogueSweep",
     "EpilogueWidget",
+    "FlameOptions",
     "KernelFilter",
     "LaunchHook",
     "Metric",

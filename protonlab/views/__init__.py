@@ -11,6 +11,7 @@ from protonlab.views._table import table
 from protonlab.views._timeline import TimelineFigure, timeline
 from protonlab.views.bar_layout import BarsFigure
 from protonlab.views.flame_figure import FlameFigure
+from protonlab.views.flame_options import FlameOptions
 from protonlab.views.kernel_table import KernelTable
 from protonlab.views.page import PLOTLY_MIME, figure_html, figure_of, page_script
 from protonlab.views.svg import picture_of
@@ -20,6 +21,7 @@ __all__ = [
     "PLOTLY_MIME",
     "BarsFigure",
     "FlameFigure",
+    "FlameOptions",
     "KernelTable",
     "OverlapFigure",
     "PairsFigure",

@@ -27,7 +27,7 @@ from protonlab.views.names import cleaned, escaped, shortened, told_apart
 from protonlab.views.ranking import Ranking, ranking
 from protonlab.views.reference_lines import Lines, ReferenceLine, reference_lines
 from protonlab.views.sources import keeps_profiles
-from protonlab.views.stack import check_stack, has_negative, parts_of
+from protonlab.views.stack import groups_and_stack, has_negative, parts_of
 
 _LONGEST_TICK, _LONGEST_LABEL = 44, 200
 
@@ -37,8 +37,7 @@ def bars(
     profile: Profile | Comparison,
     *,
     metric: str | None = None,
-    by: str = "kernel",
-    stacked: bool = False,
+    by: str | tuple[str, str] = "kernel",
     lines: Lines | None = None,
     top: int = 20,
     everything: bool = False,
@@ -60,9 +59,8 @@ def bars(
         ``"kernel"``; ``"scope"``, the innermost around each kernel; ``"device"``; or a regular
         expression, searched in each kernel's label, then in its full name: its first group in
         parentheses names the bar, without one the whole match does, and kernels without a match
-        are ``"other"``.
-    stacked
-        Whether each bar is parted by scope; the metric must be one that sums.
+        are ``"other"``. A pair such as ``("kernel", "scope")`` stacks: each bar is parted by the
+        scope; the metric must be one that sums.
     lines
         Reference lines: label -> value in the metric's unit, such as
         ``{"copy, measured": 4210}`` for ``"gbyte/s"``; ``"peak"`` for the data sheet's peak of the
@@ -88,16 +86,16 @@ def bars(
     Examples
     --------
     >>> protonlab.bars(profile, metric="gbyte/s", lines="peak")  # doctest: +SKIP
-    >>> protonlab.bars(profile, by="(gemm|norm|attention)", stacked=True)  # doctest: +SKIP
+    >>> protonlab.bars(profile, by=("(gemm|norm|attention)", "scope"))  # doctest: +SKIP
     >>> protonlab.bars(protonlab.compare(run1, run2))  # doctest: +SKIP
     """
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise ProtonLabError(f"top={top!r}; give a whole number, at least 1")
     if isinstance(profile, Comparison):
-        if by != "kernel" or stacked or lines is not None or everything:
+        if by != "kernel" or lines is not None or everything:
             raise ProtonLabError(
-                "by, stacked, lines and everything are for a profile; bars of a comparison are "
-                "all its kernels"
+                "by, lines and everything are for a profile; bars of a comparison are all its "
+                "kernels"
             )
         return compared_bars(profile, metric, top)
     if not isinstance(profile, Profile):
@@ -105,11 +103,10 @@ def bars(
             f"bars() takes a profile or a comparison, not a {type(profile).__name__}"
         )
     wanted = profile.metric("time" if metric is None else metric)
-    if stacked:
-        check_stack(profile, wanted, by)
+    groups, stacked = groups_and_stack(profile, wanted, by)
     drawn_lines, line_notes = reference_lines(profile, wanted, lines)
-    found = ranking(profile, wanted, by, everything=everything)
-    title = _title(profile, wanted, by)
+    found = ranking(profile, wanted, groups, everything=everything)
+    title = _title(profile, wanted, groups)
     if stacked and not found.why_empty and has_negative(found.rows["value"]):
         why = f"{caption(wanted)} is negative somewhere, and no part of a stack can be."
         return BarsFigure(layout=empty_layout("bars", title, why))
@@ -119,9 +116,9 @@ def bars(
     if profile.repeats is not None:
         notes.append(_of_repeats(profile, wanted))
     if len(found.rows) > top:
-        more = counted(len(found.rows) - top, f"more {'kernel' if by == 'kernel' else 'bar'}")
+        more = counted(len(found.rows) - top, f"more {'kernel' if groups == 'kernel' else 'bar'}")
         notes.append(f"{more}: top={top}.")
-    return _figure(profile, wanted, found, by, top, drawn_lines, title, notes, stacked=stacked)
+    return _figure(profile, wanted, found, groups, top, drawn_lines, title, notes, stacked=stacked)
 
 
 def _title(profile: Profile, metric: Metric, by: str) -> str:

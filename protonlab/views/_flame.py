@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Literal
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from protonlab.model.comparison import Comparison
 from protonlab.views.callers import CallersTree
 from protonlab.views.compared_tree import ComparedTree
 from protonlab.views.flame_figure import FlameFigure, Look, drawn, empty
+from protonlab.views.flame_options import FlameOptions
 from protonlab.views.fold import fold
 from protonlab.views.hover import caption
 from protonlab.views.layout import title_of
@@ -30,12 +30,9 @@ def flame(
     *,
     metric: str | None = None,
     color: str | None = None,
-    root: Literal["top", "bottom"] = "top",
     inverted: bool = False,
-    order: Literal["recorded", "widest"] = "recorded",
     search: str | None = None,
-    overhead: bool = False,
-    max_boxes: int = 1500,
+    options: FlameOptions | None = None,
 ) -> FlameFigure:
     """Draw a tree: each box as wide as its inclusive metric, on the box of what called it.
 
@@ -55,44 +52,36 @@ def flame(
         cuBLAS, cuDNN, ATen, NCCL, by kernel names; ``"difference"``, of a comparison; or any
         metric, such as ``"gbyte/s"`` or ``"util"``, in six even steps. By default the difference
         of a comparison, else the kind.
-    root
-        ``"top"`` (an icicle) or ``"bottom"`` (a flame).
     inverted
         Turn the tree over: kernels first, on each of them its callers, merged, with the time
         that the kernel took for them.
-    order
-        Siblings as they were ``"recorded"``, or the ``"widest"`` on the left.
     search
         A regular expression for names, found anywhere in them, without regard to case. Frames
         without it stand back, and the title says what share the others take.
-    overhead
-        Also draw what profiling itself and autotuning launched.
-    max_boxes
-        Most boxes to draw, at least 2. The narrowest frames of each parent are folded into one
-        box "other (n frames)" that is as wide as they are together. In a notebook with a living
-        kernel, zooming to where something was folded gives it boxes.
+    options
+        Root on top (an icicle) or at the bottom (a flame), the order of siblings, whether overhead
+        is drawn, and how many boxes, by default at most 1,500.
 
     Raises
     ------
     MetricError
         If `metric` is unknown or may not be summed, or `color` is no metric.
     ProtonLabError
-        If the subject is something else, or an argument is not legal.
+        If the subject is something else, or an argument does not suit it.
 
     Examples
     --------
     >>> protonlab.flame(profile, metric="bytes", color="gbyte/s")  # doctest: +SKIP
     >>> protonlab.flame(profile, inverted=True, search="matmul")  # doctest: +SKIP
+    >>> left_heavy = protonlab.FlameOptions(root="bottom", order="widest")
+    >>> protonlab.flame(profile, options=left_heavy)  # doctest: +SKIP
     >>> protonlab.flame(protonlab.compare(before, after))  # doctest: +SKIP
     """
-    if root not in ("top", "bottom"):
-        raise ProtonLabError(f"root={root!r}; use 'top' or 'bottom'")
-    if order not in ("recorded", "widest"):
-        raise ProtonLabError(f"order={order!r}; use 'recorded' or 'widest'")
-    if max_boxes < 2:
-        raise ProtonLabError(f"max_boxes={max_boxes}; a flame graph needs at least 2")
-    tree = _tree(subject, metric, overhead=overhead, inverted=inverted)
-    title, notes = _words(subject, tree, overhead=overhead, inverted=inverted)
+    given = FlameOptions() if options is None else options
+    if not isinstance(given, FlameOptions):
+        raise ProtonLabError(f"options={given!r}; give protonlab.FlameOptions(order='widest')")
+    tree = _tree(subject, metric, overhead=given.overhead, inverted=inverted)
+    title, notes = _words(subject, tree, overhead=given.overhead, inverted=inverted)
     why = _why_empty(tree)
     if why:
         return empty(title, why)
@@ -102,9 +91,9 @@ def flame(
     look = Look(
         title_of(*title, _said(found, tree)),
         color or ("difference" if isinstance(tree, ComparedTree) else "kind"),
-        root,
-        order == "widest" or inverted,
-        max_boxes,
+        given.root,
+        given.order == "widest" or inverted,
+        given.max_boxes,
         found,
         notes,
     )
@@ -113,7 +102,7 @@ def flame(
         tree.depth,
         tree.value,
         tree.shown,
-        limit=max_boxes,
+        limit=look.limit,
         widest_first=look.widest_first,
     )
     return drawn(tree, boxes, look)

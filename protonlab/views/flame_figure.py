@@ -34,8 +34,10 @@ class Look:
     ----------
     title
         Result of `title_of`.
-    color, root
-        As `flame` takes them.
+    color
+        As `flame` takes it.
+    root
+        As in `FlameOptions`.
     widest_first
         Whether the widest sibling stands on the left.
     limit

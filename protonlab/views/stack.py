@@ -18,22 +18,34 @@ _LONGEST_NAME = 40
 _MOST = len(theme.PARTS) - 1  # the last stands for all others
 
 
-def check_stack(profile: Profile, metric: Metric, by: str) -> None:
-    """Refuse what has no parts.
+def groups_and_stack(
+    profile: Profile, metric: Metric, by: str | tuple[str, str]
+) -> tuple[str, bool]:
+    """Read what bars are by: how kernels are grouped, and whether scopes part each bar.
 
     Raises
     ------
     ProtonLabError
-        If the metric does not sum or bars are scopes already.
+        If it is a pair that does not end in ``"scope"``, bars are scopes already, or
+        the metric of parts does not sum.
     """
+    if not isinstance(by, tuple | list):
+        return by, False  # `groups_of` refuses what is no text
+    if len(by) != 2 or by[1] != "scope":
+        raise ProtonLabError(
+            f"by={by!r}; the only pair is one that parts each bar by scope, such as "
+            "by=('kernel', 'scope')"
+        )
+    groups = by[0]
+    if groups == "scope":
+        raise ProtonLabError(f"by={by!r}: bars of scopes are not parted by scope; use by='scope'")
     if not metric.additive:
         able = ", ".join(column.stem for column in profile.columns if column.additive)
         raise MetricError(
-            f"stacked=True needs a metric that may be summed over frames, and {metric.name!r} may "
+            f"by={by!r} needs a metric that may be summed over frames, and {metric.name!r} may "
             f"not; use one of: {able or 'none was recorded'}"
         )
-    if by == "scope":
-        raise ProtonLabError("stacked=True parts bars by scope, and by='scope' has done so already")
+    return groups, True
 
 
 def parts_of(

@@ -12,7 +12,7 @@ from typing import Any
 from protonlab import recorded
 from protonlab.formats import load
 from protonlab.model.comparison import compare
-from protonlab.views import bars, flame, roofline, table, timeline
+from protonlab.views import FlameOptions, bars, flame, roofline, table, timeline
 
 _PROFILES = Path(__file__).parents[1] / "profiles"
 
@@ -25,12 +25,14 @@ def recording(name: str) -> Any:
 
 VIEWS: dict[str, Callable[[], Any]] = {
     "flame": lambda: flame(recording("gpt_train")),
-    "flame_bottom": lambda: flame(recording("gpt_train"), root="bottom", order="widest"),
+    "flame_bottom": lambda: flame(
+        recording("gpt_train"), options=FlameOptions(root="bottom", order="widest")
+    ),
     "flame_inverted": lambda: flame(recording("gpt_train"), inverted=True, color="library"),
     "flame_by_library": lambda: flame(recording("gpt_compiled"), color="library", search="triton"),
     "flame_by_bandwidth": lambda: flame(recorded.moe_sweep(), color="gbyte/s"),
     "flame_of_python": lambda: flame(recording("gpt_python_context")),
-    "flame_folded": lambda: flame(recording("gpt_train"), max_boxes=20),
+    "flame_folded": lambda: flame(recording("gpt_train"), options=FlameOptions(max_boxes=20)),
     "flame_of_difference": lambda: flame(
         compare(recording("gpt_train"), recording("gpt_compiled"))
     ),

@@ -10,7 +10,7 @@ import pytest
 from small_profiles import chain, hand, kernel, profile
 
 from protonlab.formats import load
-from protonlab.views import bars, figure_html, flame, page_script
+from protonlab.views import FlameOptions, bars, figure_html, flame, page_script
 from protonlab.views.figure import PLOTLY_MIME
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def test_search_goes_on_while_zoomed_and_the_button_leads_back(hand_page: Tab) -
 
 def test_what_python_searched_for_stands_in_the_field(tab: Tab, tmp_path: Path) -> None:
     tree = profile(kernel("big", 100), *(kernel(f"small{i}", 1) for i in range(50)))
-    figure = flame(tree, search="small", max_boxes=3)
+    figure = flame(tree, search="small", options=FlameOptions(max_boxes=3))
     offline(tab).page.goto(write_page(tmp_path / "page.html", figure))
     tab.wait_for_figures(1)
     assert tab.page.input_value(FIELD) == "small"
@@ -149,7 +149,7 @@ def test_a_click_on_a_bar_marks_the_kernel_in_the_nearest_flame_graph(hand_page:
 
 
 def test_keys_move_up_on_a_flame_and_down_on_an_icicle(tab: Tab, tmp_path: Path) -> None:
-    url = write_page(tmp_path / "page.html", flame(hand(), root="bottom"))
+    url = write_page(tmp_path / "page.html", flame(hand(), options=FlameOptions(root="bottom")))
     offline(tab).page.goto(url)
     tab.wait_for_figures(1)
     tab.page.locator(".protonlab-figure").focus()

@@ -251,7 +251,7 @@ def test_reopened_without_its_kernel_a_notebook_shows_pictures(notebook: Tab, la
 
 
 def test_zoom_asks_the_kernel_for_what_was_folded(opened: Tab) -> None:
-    run_cell(opened, 0, "protonlab.flame(p, max_boxes=20)")
+    run_cell(opened, 0, "protonlab.flame(p, options=protonlab.FlameOptions(max_boxes=20))")
     opened.page.wait_for_function(f"({STATE})().boxes === 20")
     whole = state(opened)
     click(opened, "other (50")

@@ -37,7 +37,7 @@ VIEWS: dict[str, Callable[[Profile], BarsFigure | KernelTable]] = {
     "bars": bars,
     "bars by scope": lambda tree: bars(tree, by="scope"),
     "bars by device": lambda tree: bars(tree, by="device"),
-    "stacked bars": lambda tree: bars(tree, stacked=True),
+    "stacked bars": lambda tree: bars(tree, by=("kernel", "scope")),
     "bars of a share": lambda tree: bars(tree, metric="time/%"),
     "bars of util": lambda tree: bars(tree, metric="util", lines="peak"),
     "bars of a comparison": lambda tree: bars(compare(tree, tree)),

@@ -26,7 +26,7 @@ def test_amounts_of_a_comparison_are_more_and_less_in_every_view() -> None:
         assert {"less, over 1.5 ×", "more, over 1.5 ×"} <= names, view
 
 
-@pytest.mark.parametrize("stacked", [False, True])
-def test_bars_have_one_thickness(stacked: bool) -> None:
-    figure = bars(filtered(), everything=True, stacked=stacked)
+@pytest.mark.parametrize("by", ["kernel", ("kernel", "scope")])
+def test_bars_have_one_thickness(by: str | tuple[str, str]) -> None:
+    figure = bars(filtered(), everything=True, by=by)
     assert {trace.width for trace in figure.data if trace.meta == "boxes"} == {0.8}

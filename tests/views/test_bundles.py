@@ -18,6 +18,7 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
+from protonlab.formats.embedded import PROFILES_MIME
 from protonlab.views import figure_of
 from protonlab.views.page import PLOTLY_MIME
 
@@ -30,13 +31,16 @@ from test_compared_table import compared
 from test_grouped_bars import repeated
 import protonlab
 """
+TRACE = str(HERE.parent / "profiles" / "trace_3.9.0.chrome_trace")
 FIGURES = {
     "flame": "protonlab.flame(hand())",
     "flame of a comparison": "protonlab.flame(compared())",
     "bars": "protonlab.bars(hand(), metric='gbyte/s', lines='peak')",
-    "stacked bars": "protonlab.bars(hand(), stacked=True)",
+    "stacked bars": "protonlab.bars(hand(), by=('kernel', 'scope'))",
     "bars with whiskers": "protonlab.bars(repeated((100, 120, 140)))",
     "bars of a comparison": "protonlab.bars(compared())",
+    "roofline": "protonlab.roofline(hand())",
+    "timeline": f"protonlab.timeline(protonlab.load({TRACE!r}))",
     "nothing": "protonlab.bars(profile())",
 }
 TABLES = {
@@ -138,7 +142,7 @@ def test_a_table_stays_one_where_scripts_are_taken_out(
     kernel: Kernel, source: str, front_end: str
 ) -> None:
     bundle = kernel.shown(source, front_end)
-    assert set(bundle) == {"text/html", "text/plain"}
+    assert set(bundle) == {"text/html", "text/plain", PROFILES_MIME}
     clean = nh3.clean(bundle["text/html"])
     assert "<script" not in clean
     for line in bundle["text/plain"].splitlines()[3:5]:
@@ -165,5 +169,6 @@ def test_a_figure_is_plotly_s_so_that_a_person_can_go_on(kernel: Kernel) -> None
 
 def test_outputs_are_small(kernel: Kernel) -> None:
     for front_end in ("jupyterlab", "vscode"):
-        for source in (*FIGURES.values(), *TABLES.values()):
-            assert len(json.dumps(kernel.shown(source, front_end))) < 30_000
+        for name, source in (FIGURES | TABLES).items():
+            most = 60_000 if name == "timeline" else 30_000  # a recorded trace has more to show
+            assert len(json.dumps(kernel.shown(source, front_end))) < most

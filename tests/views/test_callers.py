@@ -11,7 +11,7 @@ from small_profiles import frame, hand, kernel, profile
 
 from protonlab.formats import load
 from protonlab.model import Profile
-from protonlab.views import FlameFigure, callers, flame
+from protonlab.views import FlameFigure, FlameOptions, callers, flame
 
 PROFILES = [
     *sorted(Path(__file__).parents[1].glob("profiles/*.hatchet")),
@@ -119,7 +119,7 @@ def test_colour_by_a_rate_is_that_of_the_sums() -> None:
 def test_overhead_takes_no_part() -> None:
     tree = profile(kernel("k", 90), frame("__proton_launch_metadata", kernel("meta", 10)))
     assert paths(flame(tree, inverted=True)) == {("hand",): 90, ("hand", "k"): 90}
-    shown = paths(flame(tree, inverted=True, overhead=True))
+    shown = paths(flame(tree, inverted=True, options=FlameOptions(overhead=True)))
     assert shown[("hand", "meta", "launch metadata")] == 10
 
 
@@ -135,7 +135,7 @@ def test_only_the_widest_nodes_of_a_level_are_followed(monkeypatch: pytest.Monke
 def test_recorded_profiles_reconcile(path: Path) -> None:
     recorded = load(path)
     assert isinstance(recorded, Profile)
-    figure = flame(recorded, inverted=True, max_boxes=100_000)
+    figure = flame(recorded, inverted=True, options=FlameOptions(max_boxes=100_000))
     drawn = Counter(place for trace in figure.data for place in zip(trace.y, trace.x, strict=True))
     sums = sums_of_chains(recorded)
     assert drawn == Counter((len(chain), time) for chain, time in sums.items())

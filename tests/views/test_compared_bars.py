@@ -165,8 +165,8 @@ def test_no_value_on_either_side() -> None:
     ("options", "error", "message"),
     [
         ({"metric": "time"}, MetricError, "of one metric, 'time/us'; leave it out, or give 'diff"),
-        ({"by": "scope"}, ProtonLabError, "by, stacked, lines and everything are for a profile"),
-        ({"stacked": True}, ProtonLabError, "are for a profile"),
+        ({"by": "scope"}, ProtonLabError, "by, lines and everything are for a profile"),
+        ({"by": ("kernel", "scope")}, ProtonLabError, "are for a profile"),
         ({"lines": "peak"}, ProtonLabError, "are for a profile"),
         ({"everything": True}, ProtonLabError, "are for a profile"),
         ({"top": 0}, ProtonLabError, "top=0"),

@@ -11,7 +11,9 @@ from small_profiles import EVIL, chain, filtered, frame, hand, kernel, profile, 
 
 from protonlab.errors import MetricError, ProtonLabError
 from protonlab.formats import load
-from protonlab.views import FlameFigure, flame
+from protonlab.views import FlameFigure, FlameOptions, flame
+
+WIDEST = FlameOptions(order="widest")
 
 
 def boxes(figure: FlameFigure) -> dict[str, list[tuple[float, float, int]]]:
@@ -47,14 +49,14 @@ def test_each_box_of_the_hand_made_tree() -> None:
 
 
 def test_the_root_at_the_bottom() -> None:
-    low, high = flame(hand(), root="bottom").layout.yaxis.range
+    low, high = flame(hand(), options=FlameOptions(root="bottom")).layout.yaxis.range
     assert low < high
-    assert boxes(flame(hand(), root="bottom")) == boxes(flame(hand()))
+    assert boxes(flame(hand(), options=FlameOptions(root="bottom"))) == boxes(flame(hand()))
 
 
 def test_the_widest_sibling_first() -> None:
     tree = profile(frame("a", kernel("k", 1), kernel("l", 2)), frame("b", kernel("m", 5)))
-    assert boxes(flame(tree, order="widest")) == {
+    assert boxes(flame(tree, options=WIDEST)) == {
         "hand": [(0, 8, 0)],
         "b": [(0, 5, 1)],
         "m": [(0, 5, 2)],
@@ -66,7 +68,9 @@ def test_the_widest_sibling_first() -> None:
 
 def test_a_folded_box_is_the_last_also_when_it_is_the_widest() -> None:
     tree = profile(kernel("big", 100), *(kernel(f"small{i}", 1) for i in range(1200)))
-    assert boxes(flame(tree, max_boxes=3, order="widest"))["big"] == [(0, 100, 1)]
+    assert boxes(flame(tree, options=FlameOptions(max_boxes=3, order="widest")))["big"] == [
+        (0, 100, 1)
+    ]
 
 
 def test_width_by_another_metric() -> None:
@@ -137,13 +141,13 @@ def test_traces_are_named_for_the_legend() -> None:
 def test_overhead_is_left_out_unless_asked_for() -> None:
     tree = profile(kernel("k", 90), frame("__proton_launch_metadata", kernel("make_metadata", 10)))
     assert boxes(flame(tree)) == {"hand": [(0, 90, 0)], "k": [(0, 90, 1)]}
-    shown = boxes(flame(tree, overhead=True))
+    shown = boxes(flame(tree, options=FlameOptions(overhead=True)))
     assert shown["make_metadata"] == [(90, 10, 2)]
 
 
 def test_the_root_is_never_narrower_than_the_overhead_on_it() -> None:
     tree = profile(kernel("k", 90), frame("__proton_launch_metadata", kernel("make_metadata", 10)))
-    assert boxes(flame(tree, overhead=True))["hand"] == [(0, 100, 0)]
+    assert boxes(flame(tree, options=FlameOptions(overhead=True)))["hand"] == [(0, 100, 0)]
 
 
 def test_at_most_max_boxes_and_sums_reconcile() -> None:
@@ -162,7 +166,7 @@ def test_at_most_max_boxes_and_sums_reconcile() -> None:
 
 def test_folded_box_says_how_many_frames_it_holds() -> None:
     tree = profile(kernel("big", 100), *(kernel(f"small{i}", 1) for i in range(1200)))
-    figure = flame(tree, max_boxes=3)
+    figure = flame(tree, options=FlameOptions(max_boxes=3))
     assert boxes(figure) == {
         "hand": [(0, 1300, 0)],
         "big": [(0, 100, 1)],
@@ -175,22 +179,28 @@ def test_folded_box_says_how_many_frames_it_holds() -> None:
     ]
 
 
-def test_fewer_than_two_boxes_is_an_error() -> None:
-    with pytest.raises(ProtonLabError, match="max_boxes=1"):
-        flame(hand(), max_boxes=1)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_boxes": 1}, "max_boxes=1; give a whole number, at least 2"),
+        ({"max_boxes": 2.5}, "max_boxes=2.5"),
+        ({"root": "left"}, "root='left'; use 'top' or 'bottom'"),
+        ({"order": "name"}, "order='name'; use 'recorded' or 'widest'"),
+    ],
+)
+def test_options_that_are_not_legal(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ProtonLabError, match=message):
+        FlameOptions(**options)
+
+
+def test_options_of_another_kind_are_an_error() -> None:
+    with pytest.raises(ProtonLabError, match="options='widest'; give "):
+        flame(hand(), options="widest")  # type: ignore[arg-type]
 
 
 def test_metric_that_cannot_be_summed_names_those_that_can() -> None:
     with pytest.raises(MetricError, match=r"'bytes/s' may not; use one of: count, time, bytes"):
         flame(hand(), metric="bytes/s")
-
-
-@pytest.mark.parametrize("made", [{"root": "left"}, {"order": "name"}])
-def test_words_that_are_not_legal(made: dict[str, Any]) -> None:
-    with pytest.raises(
-        ProtonLabError, match=f"{next(iter(made))}='{next(iter(made.values()))}'; use"
-    ):
-        flame(hand(), **made)
 
 
 def test_a_trace_has_its_own_view(project: Path) -> None:
@@ -229,7 +239,7 @@ def test_some_missing_values_take_no_room() -> None:
     assert boxes(flame(tree, metric="x")) == {"hand": [(0, 3, 0)], "k": [(0, 3, 1)]}
 
 
-@pytest.mark.parametrize("made", [{}, {"inverted": True}, {"order": "widest", "color": "library"}])
+@pytest.mark.parametrize("made", [{}, {"inverted": True}, {"options": WIDEST, "color": "library"}])
 def test_ten_thousand_children_of_one_frame(made: dict[str, Any]) -> None:
     figure = flame(profile(*(kernel(f"k{i}", 1 + i % 7) for i in range(10_000))), **made)
     assert sum(len(trace.x) for trace in figure.data) == 1500

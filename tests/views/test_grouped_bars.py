@@ -17,6 +17,8 @@ from protonlab.model import Profile
 from protonlab.model.repeats import Repeats
 from protonlab.views import BarsFigure, bars
 
+STACKED = ("kernel", "scope")
+
 
 def values(figure: BarsFigure) -> list[tuple[str, float]]:
     """(label, value) of each bar, from top to bottom."""
@@ -133,7 +135,7 @@ def test_hover_of_a_group() -> None:
 
 
 def test_stack_parts_each_bar_by_scope() -> None:
-    figure = bars(hand(), stacked=True)
+    figure = bars(hand(), by=STACKED)
     forward, backward = (trace for trace in figure.data if trace.meta == "boxes")
     assert (forward.name, backward.name) == ("forward", "backward")
     rows = ("matmul", "relu", "norm")
@@ -150,7 +152,7 @@ def test_stack_parts_each_bar_by_scope() -> None:
 
 def test_scopes_beyond_six_are_one_part() -> None:
     tree = profile(*(frame(f"s{i}", kernel("k", 10 - i)) for i in range(9)))
-    figure = bars(tree, stacked=True)
+    figure = bars(tree, by=STACKED)
     parts = [trace for trace in figure.data if trace.meta == "boxes"]
     assert [trace.name for trace in parts] == [*(f"s{i}" for i in range(6)), "3 other scopes"]
     # 10 + 9 + … + 5 = 45, then 4 + 3 + 2
@@ -159,17 +161,23 @@ def test_scopes_beyond_six_are_one_part() -> None:
 
 def test_stack_of_seven_scopes_names_them_all() -> None:
     tree = profile(*(frame(f"s{i}", kernel("k", 10 - i)) for i in range(7)))
-    parts = [trace for trace in bars(tree, stacked=True).data if trace.meta == "boxes"]
+    parts = [trace for trace in bars(tree, by=STACKED).data if trace.meta == "boxes"]
     assert [trace.name for trace in parts] == [f"s{i}" for i in range(7)]
 
 
 def test_stack_needs_a_metric_that_sums() -> None:
     with pytest.raises(MetricError, match="'gbyte/s' may not; use one of: count, time, bytes"):
-        bars(hand(), metric="gbyte/s", stacked=True)
-    with pytest.raises(ProtonLabError, match="by='scope' has done so already"):
-        bars(hand(), by="scope", stacked=True)
-    negative = bars(profile(kernel("k", 1, x=-2)), metric="x", stacked=True)
+        bars(hand(), metric="gbyte/s", by=STACKED)
+    with pytest.raises(ProtonLabError, match="scopes are not parted by scope; use by='scope'"):
+        bars(hand(), by=("scope", "scope"))
+    negative = bars(profile(kernel("k", 1, x=-2)), metric="x", by=STACKED)
     assert note(negative) == "x is negative somewhere, and no part of a stack can be."
+
+
+@pytest.mark.parametrize("by", [(), ("kernel",), ("kernel", "device"), ("kernel", "k", "scope")])
+def test_pairs_that_bars_cannot_be_by(by: Any) -> None:
+    with pytest.raises(ProtonLabError, match="the only pair is one that parts each bar by scope"):
+        bars(hand(), by=by)
 
 
 def test_repeats_show_the_mean_and_its_interval() -> None:
@@ -210,13 +218,13 @@ def test_kernel_that_ran_in_some_repeats_has_the_mean_of_those() -> None:
 
 
 def test_stack_of_repeats_adds_up_to_the_mean() -> None:
-    figure = bars(repeated((100, 120, 140), (50, 50, 50)), by="k", stacked=True)
+    figure = bars(repeated((100, 120, 140), (50, 50, 50)), by=("k", "scope"))
     assert values(figure) == [("k", pytest.approx(170))]
 
 
 def test_names_of_groups_are_escaped() -> None:
     tree = profile(frame(EVIL, kernel("a", 10)), frame("b", kernel("a", 5)))
-    for figure in (bars(tree, by="scope"), bars(tree, stacked=True), bars(tree, by="a|<img")):
+    for figure in (bars(tree, by="scope"), bars(tree, by=STACKED), bars(tree, by="a|<img")):
         for trace in figure.data:
             for text in (trace.name or "", *(trace.hovertext or ()), *(trace.text or ())):
                 assert "<img" not in text
@@ -228,7 +236,7 @@ def test_names_of_groups_are_escaped() -> None:
 def test_groups_of_every_recorded_profile_add_up_to_the_whole(path: Path) -> None:
     recorded = load(path)
     total = recorded.inclusive["time_ns"].iloc[0]
-    for options in ({}, {"by": "scope"}, {"by": "device"}, {"by": "[aeiou]"}, {"stacked": True}):
+    for options in ({}, {"by": "scope"}, {"by": "device"}, {"by": "[aeiou]"}, {"by": STACKED}):
         figure = bars(recorded, everything=True, top=10_000, **options)  # type: ignore[arg-type]
         widths = [sum(trace.x) for trace in figure.data if trace.meta == "boxes"]
         assert sum(widths) == pytest.approx(total, rel=1e-12)

@@ -9,7 +9,7 @@ import pytest
 from small_profiles import frame, hand, kernel, profile
 
 from protonlab.model import Profile
-from protonlab.views import FlameFigure, flame
+from protonlab.views import FlameFigure, FlameOptions, flame
 
 Box = tuple[int, str, float, float, int]
 
@@ -35,7 +35,7 @@ def wide() -> Profile:
 
 
 def test_zoom_to_a_frame_opens_what_is_folded_in_it() -> None:
-    figure = flame(wide(), max_boxes=5)
+    figure = flame(wide(), options=FlameOptions(max_boxes=5))
     assert boxes(figure) == [
         (0, "hand", 0, 100, 0),
         (1, "a", 0, 60, 1),
@@ -53,7 +53,7 @@ def test_zoom_to_a_frame_opens_what_is_folded_in_it() -> None:
 
 
 def test_zoom_to_a_folded_box_opens_it_and_again_what_is_folded_then() -> None:
-    figure = flame(wide(), max_boxes=5).refined(~1)
+    figure = flame(wide(), options=FlameOptions(max_boxes=5)).refined(~1)
     assert boxes(figure) == [
         (0, "hand", 0, 100, 0),
         (1, "a", 0, 60, 1),
@@ -73,23 +73,23 @@ def test_zoom_to_a_folded_box_opens_it_and_again_what_is_folded_then() -> None:
 
 
 def test_only_what_folds_is_kept_by_a_kernel() -> None:
-    assert flame(wide(), max_boxes=5).knows_more
+    assert flame(wide(), options=FlameOptions(max_boxes=5)).knows_more
     assert not flame(wide()).knows_more
-    assert not copy.deepcopy(flame(wide(), max_boxes=5)).knows_more
+    assert not copy.deepcopy(flame(wide(), options=FlameOptions(max_boxes=5))).knows_more
 
 
 def test_nothing_is_folded_there() -> None:
-    assert flame(wide(), max_boxes=5).refined(8) is None
+    assert flame(wide(), options=FlameOptions(max_boxes=5)).refined(8) is None
     assert flame(hand()).refined(0) is None
 
 
 @pytest.mark.parametrize("focus", [77, -77, None, "a", {"range": [0, 1]}])
 def test_what_is_no_box_of_the_figure(focus: Any) -> None:
-    assert flame(wide(), max_boxes=5).refined(focus) is None
+    assert flame(wide(), options=FlameOptions(max_boxes=5)).refined(focus) is None
 
 
 def test_shares_stay_those_of_the_whole() -> None:
-    refined = flame(wide(), max_boxes=5).refined(1)
+    refined = flame(wide(), options=FlameOptions(max_boxes=5)).refined(1)
     assert refined is not None
     texts = [text for trace in refined.data for text in trace.hovertext]
     assert any(
@@ -100,7 +100,7 @@ def test_shares_stay_those_of_the_whole() -> None:
 def test_turned_over() -> None:
     # Below the root: k of 6 (node 1) and l of 4 (node 2); k is called by s0 to s5, 1 each.
     tree = profile(*(frame(f"s{i}", kernel("k", 1)) for i in range(6)), kernel("l", 4))
-    figure = flame(tree, inverted=True, max_boxes=4)
+    figure = flame(tree, inverted=True, options=FlameOptions(max_boxes=4))
     assert [box[1] for box in boxes(figure)] == ["hand", "k", "l", "other (6 frames)"]
     opened = boxes(figure.refined(1))
     assert [box[1] for box in opened] == ["hand", "k", "s0", "other (5 frames)"]
@@ -108,8 +108,8 @@ def test_turned_over() -> None:
 
 def test_a_search_and_the_order_are_kept() -> None:
     tree = profile(frame("a", kernel("x", 1), kernel("y", 3), kernel("z", 2)), kernel("b", 9))
-    figure = flame(tree, order="widest", search="y", max_boxes=4)
-    refined = flame(tree, order="widest", search="y", max_boxes=6).refined(1)
+    figure = flame(tree, search="y", options=FlameOptions(order="widest", max_boxes=4))
+    refined = flame(tree, search="y", options=FlameOptions(order="widest", max_boxes=6)).refined(1)
     assert [box[1] for box in boxes(figure)] == ["hand", "b", "a", "other (3 frames)"]
     assert refined is None  # with six boxes nothing is folded
     refined = figure.refined(1)

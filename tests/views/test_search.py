@@ -7,7 +7,7 @@ from small_profiles import frame, hand, kernel, profile
 
 from protonlab.errors import ProtonLabError
 from protonlab.model import Profile
-from protonlab.views import FlameFigure, flame
+from protonlab.views import FlameFigure, FlameOptions, flame
 
 
 def found(figure: FlameFigure) -> list[str]:
@@ -58,7 +58,7 @@ def test_full_names_are_searched_too() -> None:
 
 def test_folded_frames_count_but_are_not_marked() -> None:
     tree = profile(kernel("big", 100), *(kernel(f"small{i}", 1) for i in range(50)))
-    figure = flame(tree, search="small", max_boxes=3)
+    figure = flame(tree, search="small", options=FlameOptions(max_boxes=3))
     assert found(figure) == []
     assert "matched 33.3 % of time" in figure.layout.title.text
 
