@@ -238,14 +238,35 @@ def test_a_second_widget_stops_the_first() -> None:
 
     async def work() -> None:
         await turn().take(first._run)
-        first.running = True
+        first.running = second.running = True
         await until(lambda: first.comparison is not None)
-        await turn().take(second._run)
+        await asyncio.wait_for(turn().take(second._run), 1)
         assert not first.running
+        assert not first._run.is_going_on
         assert "another widget began to measure" in first.words["status"]
-        turn().give_back(first._run)  # which has no turn any more
-        assert second._run is not None
-        turn().give_back(second._run)
+        await turn().take(second._run)  # again: nothing to wait for
+        second.running = False
+        await second.stopped()
+        await turn().take(first._run)  # which finds the other idle, and leaves its words alone
+        assert "another widget" not in second.words["status"]
+
+    run(work())
+
+
+def test_two_widgets_that_want_the_same_turn_never_wait_for_each_other() -> None:
+    first, second = widget(), widget()
+
+    async def work() -> None:
+        await turn().take(first._run)
+        first.running = second.running = True
+        waiting = asyncio.ensure_future(turn().take(second._run))
+        await asyncio.sleep(0)
+        first.running = True  # a person insists, before it has stopped
+        await asyncio.wait_for(turn().take(first._run), 1)
+        await asyncio.wait_for(waiting, 1)
+        assert not second.running
+        first.running = False
+        await first.stopped()
 
     run(work())
 

@@ -125,13 +125,17 @@ class Live:
             if not self._is_closed:  # else `close` has seen to it
                 await asyncio.shield(self._do(measurement.close))
 
-    def close(self) -> None:
+    def release(self) -> None:
         """Give the GPU's memory back, once the step that runs is over."""
-        self._is_closed = True
         for held in (self._measurement, self._weights):
             if held is not None:
                 self._worker.submit(held.close)
         self._measurement = self._weights = None
+
+    def close(self) -> None:
+        """Give everything back, once the step that runs is over."""
+        self._is_closed = True
+        self.release()
         self._worker.shutdown(wait=False)  # what was submitted is done all the same
 
     async def _do(self, work: Callable[[], _Result]) -> _Result:

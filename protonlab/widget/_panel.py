@@ -119,6 +119,11 @@ class Panel(anywidget.AnyWidget):
 
         return Live(self._budget_s)
 
+    def release(self) -> None:
+        """Give the GPU's memory back; what needs it makes it anew."""
+        for source in self._sources.values():
+            source.release()
+
     def drawn(self, *notes: str) -> PairsFigure:
         """Draw what is known by now.
 

@@ -53,6 +53,9 @@ class Replay:
             shown = now
             yield self._moment(case, comparison.first(now), f"replaying: pair {now} of {n}")
 
+    def release(self) -> None:
+        """Nothing is held."""
+
     def close(self) -> None:
         """Nothing is held."""
 

@@ -28,6 +28,11 @@ class Run:
         self._task: asyncio.Task[None] | None = None
 
     @property
+    def is_wanted(self) -> bool:
+        """Whether a person wants it to run."""
+        return bool(self._panel.running)
+
+    @property
     def is_going_on(self) -> bool:
         """Whether a task is still there, also one that is about to stop."""
         return self._task is not None
@@ -55,6 +60,10 @@ class Run:
         self._panel.running = False
         self._panel.say(reason)
 
+    def release(self) -> None:
+        """Give back what the panel's sources hold of the GPU's memory."""
+        self._panel.release()
+
     async def stopped(self) -> None:
         """Wait until nothing of the run is left on the GPU."""
         while self._task is not None:
@@ -72,6 +81,8 @@ class Run:
                     continue
                 if panel.source == "gpu":
                     await turn().take(self)
+                    if not panel.running:
+                        break
                 if await self._once():
                     break
         except KeyboardInterrupt:
@@ -81,7 +92,6 @@ class Run:
         except Exception as error:  # the kernel's log, where it would go, nobody sees
             panel.fail(f"{type(error).__name__}: {error}")
         finally:
-            turn().give_back(self)
             self._task = None
             panel.running = False
 

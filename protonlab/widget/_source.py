@@ -53,5 +53,8 @@ class Source(Protocol):
     def run(self, case: EpilogueCase) -> AsyncGenerator[Moment, None]:
         """Measure or replay; yields at least every 50 ms."""
 
+    def release(self) -> None:
+        """Give the GPU's memory back, until the next run."""
+
     def close(self) -> None:
-        """Give the GPU's memory back."""
+        """Give everything back, for good."""
