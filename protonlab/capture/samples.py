@@ -89,16 +89,14 @@ class Samples:
         finally:
             libproton.exit_scope(scope, name)
 
-    def read(self, expected: Mapping[int, int], *, waits: bool = True) -> dict[int, SampleTime]:
-        """Give the samples since the last reading.
+    def read(self, expected: Mapping[int, int]) -> dict[int, SampleTime]:
+        """Wait for the GPU and give the samples since the last reading.
 
         Parameters
         ----------
         expected
             Launches that each sample should have. Where Proton shows others, `problem` says so
             from here on.
-        waits
-            Whether to wait for the GPU; False when the samples have ended and other work goes on.
 
         Returns
         -------
@@ -107,7 +105,7 @@ class Samples:
         """
         if self.problem is not None:
             return {}
-        for gpu in gpus_in_use() if waits else ():
+        for gpu in gpus_in_use():
             sys.modules["torch"].cuda.synchronize(gpu)
         try:
             found = self._read(expected)

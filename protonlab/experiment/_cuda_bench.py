@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -21,8 +21,6 @@ from protonlab.model import ClockReading
 # A block is to take 50 ms of the GPU's time at most: four samples, each behind calls of its own
 # variant that are not timed, and more of them where the GPU may have rested.
 _SAMPLE_NS, _LEAD_NS, _FIRST_LEAD_NS = 9e6, 1.5e6, 6e6
-# While times are read the GPU goes on with the same work, or it would cool down and clock up.
-_PAUSE_S, _LONGEST_PAUSE_S, _MARGIN = 0.015, 0.05, 1.25
 # A burst stays below the GPU's power cap: little work, then rest.
 _BURST_NS, _REST_S = 5e6, 0.05
 _FEWEST_IN_BURST, _MOST_IN_BURST = 3, 40
@@ -64,8 +62,6 @@ class CudaBench:
         self._flush: torch.Tensor | None = None
         self._flush_bytes = 0
         self._has_graphs = False
-        self._pause_s = _PAUSE_S  # from the end of a block's work to the start of the next one's
-        self._ended: float | None = None
 
     def open(self, kernels: tuple[int, int]) -> None:
         """Start Proton, then capture: it has to see captures from the start."""
@@ -142,8 +138,6 @@ class CudaBench:
     def block(self, order: str) -> Block:
         """Measure four samples; in the sustained protocol the GPU never waits within them."""
         marks, clocks, numbers = [], [], []
-        if self._ended is not None:
-            self._pause_s = min(time.perf_counter() - self._ended, _LONGEST_PAUSE_S)
         for place, letter in enumerate(order):
             which = "AB".index(letter)
             with self._sample() as number:
@@ -152,18 +146,14 @@ class CudaBench:
                 marks.append(timed(number, which, place == 0))
             if place % 2:
                 clocks.append(self._read_clocks(marks[-2][-1][1]))
-        if self._kind == "sustained":
-            self._fill_pause(numbers[-1][1])
-        marks[-1][-1][1].synchronize()
-        self._ended = time.perf_counter()
+        torch.cuda.synchronize()
         calls = self._launches()
         elapsed = tuple(
             sum(start.elapsed_time(end) for start, end in pairs) * 1e6 / calls[which]
             for pairs, (_, which) in zip(marks, numbers, strict=True)
         )
         found = self._samples.read(
-            {number: calls[which] * self._kernels[which] for number, which in numbers},
-            waits=False,
+            {number: calls[which] * self._kernels[which] for number, which in numbers}
         )
         kernels = tuple(found[number].time_ns / calls[which] for number, which in numbers if found)
         return Block(order, kernels, elapsed, tuple(clocks))
@@ -188,11 +178,6 @@ class CudaBench:
                 self._run(which)
             end.record()
         return [(start, end)]
-
-    def _fill_pause(self, which: int) -> None:
-        """Give the GPU work until the next block comes; nobody waits for it."""
-        for _ in range(self._lasting(which, _MARGIN * self._pause_s * 1e9)):
-            self._run(which)
 
     def _burst(self, number: int, which: int, first: bool) -> list[tuple[Any, Any]]:
         """Run a sample whose calls find an empty L2; events around each."""
@@ -254,8 +239,6 @@ class CudaBench:
 
     def close(self) -> None:
         """End Proton's session and free graphs and buffers."""
-        with suppress(RuntimeError):  # of a kernel that failed, which was told before
-            torch.cuda.synchronize()
         self._samples.stop()
         self._graphs.clear()
         self._flush = None

@@ -9,17 +9,16 @@ from protonlab.model.units import counted, format_quantity
 
 # Below this share of the elapsed time, gaps between kernels decide how long a call takes.
 _BUSY = 0.9
-_BETWEEN = "no cache flushed, the GPU kept busy between samples"
 
 
 def of_sustained(launches: Sequence[int], graph_calls: Sequence[int] | None) -> str:
     """Describe a sample of the sustained protocol."""
     calls = _each(launches, "call")
     if graph_calls is None:
-        return f"sustained: samples of {calls}, launched back to back, {_BETWEEN}"
+        return f"sustained: samples of {calls}, launched back to back, no cache flushed"
     return (
         f"sustained: samples of {calls}, CUDA graphs of {_each(graph_calls, 'call')} replayed back "
-        f"to back, {_BETWEEN}"
+        "to back, no cache flushed"
     )
 
 

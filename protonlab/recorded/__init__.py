@@ -32,9 +32,9 @@ def flatten_sweep() -> Profile:
     """Matmuls of `protonlab.kernels` with FLATTEN_LOOPS and without, swept over tokens per expert.
 
     64 experts, N = K = 5760, bf16 x mxfp4 weights, tokens spread at random, ten launches at each
-    size: of the plain Triton kernel with either setting, two frames, in two pipeline stages; and of
-    the Gluon engine, a frame for each row class, the first of which holds the numbers of all. Times
-    of classes overlap.
+    size: of the plain Triton kernel with either setting, two frames, in three pipeline stages; and
+    of the Gluon engine, a frame for each row class, the first of which holds the numbers of all.
+    Times of classes overlap.
 
     Returns
     -------
