@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
 import pytest
 from cells import HOSTILE, code, display_data, hostile_cells
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
@@ -106,6 +109,45 @@ def test_html_around_figures_and_pictures_stays(tmp_path: Path) -> None:
         *drawn,
         "part-four",
     ]
+
+
+def test_figure_widgets_become_figures_and_others_their_text(tmp_path: Path) -> None:
+    source = (
+        "import ipywidgets, numpy as np, plotly.graph_objects as go\n"
+        "figure = go.FigureWidget(go.Bar(y=np.array([3.0, 4.0])))\n"
+        "figure.layout.title = 'in /home/ann/secret/x'\n"
+        "display(figure, ipywidgets.IntSlider(value=3))"
+    )
+    notebook = write(tmp_path / "a.ipynb", new_code_cell(source))
+    text = protonlab.export_report(notebook, execute=True).read_text()
+    main = text.partition("<main>")[2].partition("</main>")[0]
+    (found,) = re.findall('"protonlab-figure"><script type="application/json">(.*?)<', main)
+    figure = json.loads(found)
+    (trace,) = figure["data"]
+    assert trace["y"]["dtype"] == "f8"
+    assert np.frombuffer(base64.b64decode(trace["y"]["bdata"])).tolist() == [3, 4]
+    assert figure["layout"]["title"]["text"] == "in …/x"
+    assert '<pre class="output">IntSlider(value=3)</pre>' in main
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        None, {}, {"state": 1}, {"state": {"_widget_data": 1, "_widget_layout": 1}},
+        {"state": {"_widget_data": [{}], "_widget_layout": {}}, "buffers": [{"path": []}]},
+        {"state": {"_widget_data": [{"y": {"dtype": "int64", "shape": [1]}}], "_widget_layout": {}},
+         "buffers": [{"path": ["_widget_data", 0, "y", "buffer"], "data": "AAAA"}]},
+    ],
+)  # fmt: skip
+def test_damaged_widget_state_leaves_the_text(tmp_path: Path, model: Any) -> None:
+    view = {"application/vnd.jupyter.widget-view+json": {"model_id": "m"}, "text/plain": "twin"}
+    cell = code(new_output("display_data", view))
+    notebook = new_notebook(cells=[cell])
+    state = {"state": {"m": model}, "version_major": 2, "version_minor": 0}
+    notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": state}
+    nbformat.write(notebook, tmp_path / "a.ipynb")
+    text = protonlab.export_report(tmp_path / "a.ipynb").read_text()
+    assert '<pre class="output">twin</pre>' in text
 
 
 # ---- what it refuses

@@ -2,5 +2,6 @@
 
 from protonlab.page._evidence import Evidence
 from protonlab.page._render import Page, render
+from protonlab.views import PLOTLY_MIME
 
-__all__ = ["Evidence", "Page", "render"]
+__all__ = ["PLOTLY_MIME", "Evidence", "Page", "render"]

@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 
 from protonlab import views
 from protonlab.page._prose import clean, prose
+from protonlab.views import PLOTLY_MIME
 
 # Shown as pictures; a browser runs no script inside an <img>, so SVG is safe there too.
 _PICTURES = ("image/svg+xml", "image/png", "image/jpeg", "image/gif", "image/webp")
@@ -55,7 +56,7 @@ def outputs_of(cell: NotebookNode) -> Iterator[Markup]:
 def _display(data: NotebookNode) -> Markup:
     """Show the richest form that is safe; the text twin is the last."""
     html = data.get("text/html", "")
-    if figure := _figure(data.get(views.PLOTLY_MIME)):
+    if figure := _figure(data.get(PLOTLY_MIME)):
         static = _STATIC.fullmatch(html)
         picture = static["picture"] if static else data.get("image/svg+xml", "")
         return _OUTPUT.format(_drawing(figure, picture))

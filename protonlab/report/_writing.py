@@ -23,6 +23,7 @@ from protonlab.page import Evidence, Page, render
 from protonlab.report._options import ReportOptions
 from protonlab.report._scrubbing import Scrubber
 from protonlab.report._target import write_text
+from protonlab.report._widgets import with_figures
 
 _STRIPPED = "The profiles behind the figures were left out (--strip-data)."
 
@@ -53,6 +54,7 @@ def write_page(
     options = options or ReportOptions()
     scrubber = None if options.keep_paths else Scrubber(folder)
     profiles = list(_profiles(notebook))
+    notebook = with_figures(notebook)
     if scrubber is not None:
         profiles = [_scrubbed(each, scrubber) for each in profiles]
         notebook = _scrubbed_notebook(notebook, scrubber)
