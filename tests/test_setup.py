@@ -43,7 +43,7 @@ def test_environment_yml_lists_what_pyproject_lists(
     environment = yaml.safe_load((project / "environment.yml").read_text())
     assert environment["channels"] == ["conda-forge"]
     conda = {r.name: r.specifier for r in map(Requirement, environment["dependencies"])}
-    wanted = requirements(pyproject, "report", "test", "docs")
+    wanted = requirements(pyproject, "test", "docs")
     expected = {CONDA_NAMES.get(name, name): Requirement(f"x{s}") for name, s in wanted.items()}
     expected["python"] = Requirement(f"x{pyproject['project']['requires-python']}")
     expected["pip"] = Requirement("x")
