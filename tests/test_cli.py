@@ -1,7 +1,8 @@
-"""The command line: real commands, in a folder of their own."""
+"""The command line, in a folder of its own: what a shell sees of it, and each command in here."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 import protonlab
@@ -29,6 +30,12 @@ def run(folder: Path, *arguments: str, **variables: str) -> subprocess.Completed
         text=True,
         check=False,
     )
+
+
+def call(folder: Path, *arguments: str) -> Result:
+    """Run a command in this process, which has imported what it needs."""
+    with contextlib.chdir(folder):
+        return CliRunner(catch_exceptions=False).invoke(main, arguments, terminal_width=80)
 
 
 def test_version(tmp_path: Path) -> None:
@@ -67,8 +74,8 @@ def test_wrong_command_exits_with_2(tmp_path: Path) -> None:
 
 
 def test_expected_error_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
-    result = run(tmp_path, "demo", "--output", "missing/page.html")
-    assert result.returncode == 1
+    result = call(tmp_path, "demo", "--output", "missing/page.html")
+    assert result.exit_code == 1
     assert result.stdout == ""
     assert result.stderr == "Error: cannot write the page missing/page.html: no folder missing\n"
 
@@ -115,29 +122,31 @@ PROFILES = Path(__file__).parent / "profiles"
 
 def test_convert_writes_what_the_name_says(tmp_path: Path) -> None:
     source = str(PROFILES / "tree_scopes_3.9.0.hatchet")
-    result = run(tmp_path, "convert", source, "p.folded")
-    assert (result.returncode, result.stderr) == (0, "")
+    result = call(tmp_path, "convert", source, "p.folded")
+    assert (result.exit_code, result.stderr) == (0, "")
     size = (tmp_path / "p.folded").stat().st_size
     assert result.stdout == f"p.folded: {size:,} bytes\n"
     times = [int(line.rsplit(" ", 1)[1]) for line in (tmp_path / "p.folded").open()]
     profile = protonlab.load(source)
     assert isinstance(profile, protonlab.Profile)
     assert sum(times) == profile.inclusive["time_ns"].iloc[0]
-    assert run(tmp_path, "convert", source, "p.hatchet.gz").returncode == 0
+    assert call(tmp_path, "convert", source, "p.hatchet.gz").exit_code == 0
     again = protonlab.load(tmp_path / "p.hatchet.gz")
     assert isinstance(again, protonlab.Profile)
     assert again.frames.equals(profile.frames)
 
 
 def test_convert_lists_the_formats_line_by_line(tmp_path: Path) -> None:
-    lines = [line.split()[0] for line in run(tmp_path, "convert", "-h").stdout.splitlines() if line]
+    lines = [
+        line.split()[0] for line in call(tmp_path, "convert", "-h").stdout.splitlines() if line
+    ]
     expected = [".hatchet", ".parquet", ".speedscope.json", ".folded", ".csv", ".chrome_trace"]
     assert [line for line in lines if line.startswith(".")] == expected
 
 
 def test_convert_writes_traces_too(tmp_path: Path) -> None:
     source = str(PROFILES / "gpt_trace_3.9.0.chrome_trace.gz")
-    assert run(tmp_path, "convert", source, "t.json").returncode == 0
+    assert call(tmp_path, "convert", source, "t.json").exit_code == 0
     assert isinstance(protonlab.load(tmp_path / "t.json"), protonlab.Trace)
 
 
@@ -152,16 +161,16 @@ def test_convert_writes_traces_too(tmp_path: Path) -> None:
     ],
 )
 def test_convert_says_why_it_cannot(source: str, target: str, message: str, tmp_path: Path) -> None:
-    result = run(tmp_path, "convert", str(PROFILES / source), target)
-    assert (result.returncode, result.stdout) == (1, "")
+    result = call(tmp_path, "convert", str(PROFILES / source), target)
+    assert (result.exit_code, result.stdout) == (1, "")
     assert re.search(message, result.stderr)
     assert "Traceback" not in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 def test_convert_of_a_file_that_is_not_there_exits_with_2(tmp_path: Path) -> None:
-    result = run(tmp_path, "convert", "nowhere.hatchet", "p.csv")
-    assert result.returncode == 2
+    result = call(tmp_path, "convert", "nowhere.hatchet", "p.csv")
+    assert result.exit_code == 2
     assert "nowhere.hatchet" in result.stderr
 
 
@@ -173,13 +182,13 @@ def test_convert_takes_a_profile_out_of_a_report(tmp_path: Path) -> None:
     nbformat.write(new_notebook(cells=[new_code_cell(outputs=outputs)]), tmp_path / "a.ipynb")
     page = str(protonlab.export_report(tmp_path / "a.ipynb"))
     target = str(tmp_path / "p.hatchet")
-    result = CliRunner().invoke(main, ["convert", page, target])
+    result = call(tmp_path, "convert", page, target)
     assert result.exit_code == 1
     assert "several profiles; choose with --name: moe_sweep, gpt_train" in result.output
-    result = CliRunner().invoke(main, ["convert", page, target, "--name", "gpt"])
+    result = call(tmp_path, "convert", page, target, "--name", "gpt")
     assert "--name gpt" in result.output
     assert not Path(target).exists()
-    assert CliRunner().invoke(main, ["convert", page, target, "--name", "gpt_train"]).exit_code == 0
+    assert call(tmp_path, "convert", page, target, "--name", "gpt_train").exit_code == 0
     assert repr(protonlab.load(target)) == repr(recorded.gpt_train())
 
 
@@ -187,14 +196,14 @@ def test_report_says_what_it_wrote_and_how_it_went(tmp_path: Path) -> None:
     error = new_output("error", ename="KeyError", evalue="'x'", traceback=["KeyError: 'x'"])
     cells = [new_code_cell("secret", outputs=[error])]
     nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")
-    result = run(tmp_path, "report", "a.ipynb")
-    assert (result.returncode, result.stdout) == (1, "")
+    result = call(tmp_path, "report", "a.ipynb")
+    assert (result.exit_code, result.stdout) == (1, "")
     assert (
         result.stderr == "Error: a.ipynb: a cell raised KeyError: 'x'; the page shows it: a.html\n"
     )
     options = ("-o", "b.html", "--allow-errors", "--no-code", "--strip-data", "--title", "<T>")
-    result = run(tmp_path, "report", "a.ipynb", *options)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "b.html: 0.0 MB\n", "")
+    result = call(tmp_path, "report", "a.ipynb", *options)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "b.html: 0.0 MB\n", "")
     text = (tmp_path / "b.html").read_text()
     assert "<title>&lt;T&gt;</title>" in text
     assert "secret" not in text
@@ -202,19 +211,19 @@ def test_report_says_what_it_wrote_and_how_it_went(tmp_path: Path) -> None:
 
 def test_report_runs_with_parameters(tmp_path: Path) -> None:
     nbformat.write(new_notebook(cells=[new_code_cell("print(6 * n)")]), tmp_path / "a.ipynb")
-    result = run(tmp_path, "report", "a.ipynb", "-p", "n=7")
-    assert (result.returncode, result.stdout) == (0, "a.html: 0.0 MB\n")
+    result = call(tmp_path, "report", "a.ipynb", "-p", "n=7")
+    assert (result.exit_code, result.stdout) == (0, "a.html: 0.0 MB\n")
     assert result.stderr.startswith("Note: No cell is tagged 'parameters'")
     assert '<pre class="output">42</pre>' in (tmp_path / "a.html").read_text()
-    result = CliRunner().invoke(main, ["report", "a.ipynb", "-p", "n", "--timeout", "0"])
+    result = call(tmp_path, "report", "a.ipynb", "-p", "n", "--timeout", "0")
     assert result.exit_code == 2  # the time-out comes first
 
 
 def test_notebooks_are_copied_and_never_overwritten(tmp_path: Path) -> None:
     gallery = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
     (tmp_path / "01_first_profile.ipynb").write_text("mine")
-    result = run(tmp_path, "notebooks")
-    assert (result.returncode, result.stderr) == (0, "")
+    result = call(tmp_path, "notebooks")
+    assert (result.exit_code, result.stderr) == (0, "")
     assert sorted(tmp_path.iterdir()) == [tmp_path / path.name for path in gallery]
     assert (tmp_path / "01_first_profile.ipynb").read_text() == "mine"
     assert result.stdout.splitlines()[:2] == [
@@ -222,9 +231,9 @@ def test_notebooks_are_copied_and_never_overwritten(tmp_path: Path) -> None:
     ]  # fmt: skip
     for path in gallery[1:]:
         assert (tmp_path / path.name).read_bytes() == path.read_bytes()
-    result = run(tmp_path, "notebooks", "new/folder")
-    assert result.returncode == 0
+    result = call(tmp_path, "notebooks", "new/folder")
+    assert result.exit_code == 0
     assert len(list((tmp_path / "new" / "folder").iterdir())) == len(gallery)
-    result = run(tmp_path, "notebooks", "01_first_profile.ipynb/x")
-    assert result.returncode == 1
+    result = call(tmp_path, "notebooks", "01_first_profile.ipynb/x")
+    assert result.exit_code == 1
     assert re.fullmatch(r"Error: cannot copy to .*: Not a directory\n", result.stderr)
