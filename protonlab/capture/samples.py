@@ -13,7 +13,7 @@ from protonlab.capture._phases import cupti_flush
 from protonlab.capture._platform import gpus_in_use
 from protonlab.capture.session import Session
 from protonlab.errors import CaptureError
-from protonlab.formats import read_profile
+from protonlab.formats import scope_sums
 from protonlab.model.repeats import REPEAT_SCOPE
 
 # Phases that stay before they are cleared: libproton aborts when a launch writes to a cleared one.
@@ -160,13 +160,7 @@ def _launches(found: Mapping[int, SampleTime], sample: int) -> int:
 
 def _times(data: bytes, prefix: str) -> dict[int, SampleTime]:
     """Add up the kernels below each sample's scope."""
-    found: dict[int, SampleTime] = {}
-    profile = read_profile(data)
-    sums = profile.inclusive
-    for row, name in enumerate(profile.frames["name"].astype(str)):
-        if name.startswith(prefix):
-            number = int(name.removeprefix(prefix))
-            time_ns, count = (float(sums[column].iloc[row]) for column in ("time_ns", "count"))
-            before = found.get(number, SampleTime(0.0, 0))
-            found[number] = SampleTime(before.time_ns + time_ns, before.launches + round(count))
-    return found
+    return {
+        int(name.removeprefix(prefix)): SampleTime(time_ns, launches)
+        for name, (time_ns, launches) in scope_sums(data, prefix).items()
+    }

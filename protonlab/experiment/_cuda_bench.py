@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -21,6 +21,9 @@ from protonlab.model import ClockReading
 # A block is to take 50 ms of the GPU's time at most: four samples, each behind calls of its own
 # variant that are not timed, and more of them where the GPU may have rested.
 _SAMPLE_NS, _LEAD_NS, _FIRST_LEAD_NS = 9e6, 1.5e6, 6e6
+# Between blocks the GPU goes on with the same work, or it would cool down and clock up. Not while
+# times are read: Proton gives them only once nothing runs.
+_PAUSE_S, _LONGEST_PAUSE_S, _MARGIN = 0.005, 0.05, 1.25
 # A burst stays below the GPU's power cap: little work, then rest.
 _BURST_NS, _REST_S = 5e6, 0.05
 _FEWEST_IN_BURST, _MOST_IN_BURST = 3, 40
@@ -62,6 +65,8 @@ class CudaBench:
         self._flush: torch.Tensor | None = None
         self._flush_bytes = 0
         self._has_graphs = False
+        self._pause_s = _PAUSE_S  # between a block that was read and the next one's start
+        self._was_read: float | None = None
 
     def open(self, kernels: tuple[int, int]) -> None:
         """Start Proton, then capture: it has to see captures from the start."""
@@ -138,6 +143,8 @@ class CudaBench:
     def block(self, order: str) -> Block:
         """Measure four samples; in the sustained protocol the GPU never waits within them."""
         marks, clocks, numbers = [], [], []
+        if self._was_read is not None:
+            self._pause_s = min(time.perf_counter() - self._was_read, _LONGEST_PAUSE_S)
         for place, letter in enumerate(order):
             which = "AB".index(letter)
             with self._sample() as number:
@@ -155,6 +162,8 @@ class CudaBench:
         found = self._samples.read(
             {number: calls[which] * self._kernels[which] for number, which in numbers}
         )
+        if self._kind == "sustained":
+            self._fill_pause(numbers[-1][1])
         kernels = tuple(found[number].time_ns / calls[which] for number, which in numbers if found)
         return Block(order, kernels, elapsed, tuple(clocks))
 
@@ -178,6 +187,12 @@ class CudaBench:
                 self._run(which)
             end.record()
         return [(start, end)]
+
+    def _fill_pause(self, which: int) -> None:
+        """Give the GPU work until the next block comes; nobody waits for it."""
+        self._was_read = time.perf_counter()
+        for _ in range(self._lasting(which, _MARGIN * self._pause_s * 1e9)):
+            self._run(which)
 
     def _burst(self, number: int, which: int, first: bool) -> list[tuple[Any, Any]]:
         """Run a sample whose calls find an empty L2; events around each."""
@@ -239,6 +254,8 @@ class CudaBench:
 
     def close(self) -> None:
         """End Proton's session and free graphs and buffers."""
+        with suppress(RuntimeError):  # of a kernel that failed, which was told before
+            torch.cuda.synchronize()
         self._samples.stop()
         self._graphs.clear()
         self._flush = None

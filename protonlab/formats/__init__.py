@@ -8,6 +8,7 @@ import zlib
 from pathlib import Path
 
 from protonlab.errors import ProfileFormatError, ProtonLabError
+from protonlab.formats._scope_sums import scope_sums
 from protonlab.formats.chrome_trace import read_chrome_trace
 from protonlab.formats.embedded import read_report
 from protonlab.formats.epilogue_sweep import is_sweep, read_sweep, sweep_in_parquet
@@ -18,7 +19,7 @@ from protonlab.model import Profile, ProfileInfo, Trace, VariantComparison
 from protonlab.model.epilogue_sweep import EpilogueSweep
 from protonlab.model.speedscope import SPEEDSCOPE_SCHEMA
 
-__all__ = ["export_trace", "load", "read_profile", "read_trace"]
+__all__ = ["export_trace", "load", "read_profile", "read_trace", "scope_sums"]
 
 _PARQUET_START = b"PAR1"
 _FOLDED = re.compile(rb"[^\n{<]*[^\n{< ] \d+(\r?\n|$)")
