@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 import protonlab
 from protonlab.formats import load
+from protonlab.page._outputs import outputs_of
 from protonlab.report import ReportOptions
 from protonlab.report._scrubbing import Scrubber
 
@@ -27,6 +29,9 @@ PROFILES = Path(__file__).parent / "profiles"
         ("open('/home/ann/secret/x.csv')", "open('…/x.csv')"),
         ("File ~/secret/x.py:3, in f()", "File …/x.py:3, in f()"),
         ("/scratch/ann/run/", "…/run/"),
+        ("cd /home/ann, then /home/ann/", "cd ~, then ~"),
+        ("/home/ann/my%20work/~old/x.csv", "…/x.csv"),
+        (r'{"text": "a\n/home/ann/secret/x.py"}', r'{"text": "a\n…/x.py"}'),  # JSON's escape
         ("a=/data/ann/x b", "a=…/x b"),
         (
             "/opt/env/lib/python3.11/site-packages/torch/nn/module.py:7@forward",
@@ -89,6 +94,19 @@ def test_folder_with_spaces_goes_whole(tmp_path: Path) -> None:
     folder = tmp_path / "my secret work"
     folder.mkdir()
     assert Scrubber(folder).text(f"read {folder}/x.csv") == "read …/x.csv"
+
+
+PIECES = ["1-", "a", "a1", "/", "a/", "/a/", "~/", "a.", "a1.local", "x:\\\\", "a@", "data:a;b",
+          "\r", "é"]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_time_grows_with_the_text(piece: str, tmp_path: Path) -> None:
+    scrubber = Scrubber(tmp_path)
+    start = time.process_time()
+    cell = code(new_output("stream", text=scrubber.text(piece * 100_000)))
+    list(outputs_of(cell))
+    assert time.process_time() - start < 2  # one that grows with its square takes minutes
 
 
 def outputs(profile: Any) -> list[Any]:

@@ -22,7 +22,7 @@ from protonlab.views import PLOTLY_MIME
 # Shown as pictures; a browser runs no script inside an <img>, so SVG is safe there too.
 _PICTURES = ("image/svg+xml", "image/png", "image/jpeg", "image/gif", "image/webp")
 _TERMINAL_CODES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)")
+_OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)
 _OWN_PICTURE = r'<div style="overflow-x:auto">(?P<picture><svg\b.*?</svg>)</div>'
 _STATIC = re.compile(_OWN_PICTURE, re.DOTALL)
 # What a living notebook stores of a figure, its JSON and its picture; or the picture alone.

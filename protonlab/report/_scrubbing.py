@@ -1,7 +1,7 @@
 """Taking folders and host names out of what a report shows and holds.
 
-A path keeps its last part, and what follows ``site-packages``; a host name becomes ``host``. What
-is searched is text: cells, outputs, figures' JSON and profiles' documents alike.
+A path keeps its last part, and what follows ``site-packages``; a home folder becomes ``~``, a host
+name ``host``. What is searched is text: cells, outputs, figures' JSON, profiles' documents.
 """
 
 from __future__ import annotations
@@ -16,16 +16,23 @@ from protonlab.model.units import counted
 # Base64 is no text: neither a picture's nor an array's.
 _OPAQUE_KEYS = ("bdata", "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 _DATA_URI = r"(?P<data>data:[\w/+.-]+(?:;[\w=-]+)*;base64,[A-Za-z0-9+/=]+)"
-_PATH = r"(?P<path>(?:(?<=file://)|(?<![\w./*$)}\]%<…-]))~?/(?:[\w.+@=,-]+/)+[\w.+@=-]*)"
+_PATH = (
+    r"(?P<path>(?:(?<=file://)|(?<=\\[nrt])|(?<![\w./*$)}\]%<…-]))"
+    r"~?/(?:[\w.+@=,%~-]+/)+[\w.+@=%~-]*)"
+)
+_HOME = re.compile(r"/(?:home|Users)/[^/]+/?")
 _WINDOWS = r"(?P<windows>\b[A-Za-z]:\\+(?:[^\\\s\"'<>|:*?]+\\+)+(?P<file>[^\\\s\"'<>|:*?]*))"
-_LOGIN = r"(?P<login>\b[a-z_][\w-]*@[\w-]+(?:\.[\w-]+)*(?=:[~/]))"
+_LOGIN = r"(?P<login>(?<![\w-])[a-z_][\w-]*+@[\w-]+(?:\.[\w-]+)*(?=:[~/]))"
 _URL = (
     r"(?P<scheme>\b(?:https?|wss?|tcp|ssh)://)(?P<server>[\w-]+|\d+(?:\.\d+){3})(?=[:/]|\b(?!\.))"
 )
+_ZONES = ("local", "localdomain", "internal", "intranet", "lan", "corp", "cluster", "svc")
+# One try for each word, however long: a name with a digit or hyphen that ends in such a zone.
 _INTERNAL = (
     r"(?P<internal>\bip-\d+(?:-\d+){3}[\w.-]*\b"
-    r"|\b[a-z0-9-]*[0-9-][a-z0-9-]*(?:\.[a-z0-9-]+)*"
-    r"\.(?:local|localdomain|internal|intranet|lan|corp|cluster|svc)\b)"
+    r"|(?<![\w.-])(?=[a-z.]*+[0-9-])[a-z0-9.-]++(?!\w)(?:"
+    + "|".join(rf"(?<=\.{zone})" for zone in _ZONES)
+    + "))"
 )
 _LOCAL = ("localhost", "127.0.0.1", "0.0.0.0")
 _PACKAGES = re.compile(r".*/(?:(?:site|dist)-packages|lib/python3\.\d+)/(.+)")
@@ -105,6 +112,8 @@ class Scrubber:
 
     def _path(self, path: str) -> str:
         self.paths.add(path)
+        if _HOME.fullmatch(path):
+            return "~"
         package = _PACKAGES.fullmatch(path)
         rest = package[1] if package else path.rstrip("/").rpartition("/")[2]
         return f"…/{rest}{'/' * path.endswith('/')}"

@@ -25,6 +25,7 @@ from protonlab.report._scrubbing import Scrubber
 from protonlab.report._target import write_text
 from protonlab.report._widgets import with_figures
 
+_MOST_BYTES = 2**28  # of one profile's document; an output that unpacks to more is no profile
 _STRIPPED = "The profiles behind the figures were left out (--strip-data)."
 
 
@@ -86,7 +87,7 @@ def _profiles(notebook: NotebookNode) -> Iterator[Embedded]:
 def _scrubbed(embedded: Embedded, scrubber: Scrubber) -> Embedded:
     """Scrub a profile's document as text: it may be too deep to be read as JSON."""
     try:
-        text = unpack(embedded.packed, source="a profile").decode() if embedded.packed else ""
+        text = unpack(embedded.packed, source="a profile", max_bytes=_MOST_BYTES).decode()
     except (ProfileFormatError, UnicodeDecodeError):
         text = ""
     packed = pack(scrubber.text(text)) if text else ""
@@ -120,7 +121,7 @@ def _evidence(named: dict[str, Embedded]) -> Iterator[Evidence]:
     for name, embedded in named.items():
         try:
             if embedded.packed:
-                yield Evidence.of(name, embedded.profile())
+                yield Evidence.of(name, embedded.profile(max_bytes=_MOST_BYTES))
         except ProfileFormatError:
             continue
 
