@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from protonlab.capture import _proton
 from protonlab.capture._graphs import broken_capture
+from protonlab.capture._kernels import Kernels
 from protonlab.capture._launch_record import NO_KEYS, HookRecord, Kernel, Launch, Notes
-from protonlab.capture._metric_reader import need_a_look
 from protonlab.capture._metric_writer import MetricWriter
 from protonlab.capture._short_cut import leave_short_cut
 from protonlab.capture.options import option
@@ -74,9 +74,8 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         record: Iterable[str] | str | None = None,
     ) -> None:
         keys = option("record").check(record)
-        self._kernels: dict[str, Kernel] = {}
-        self._loaded: dict[Any, Kernel] = {}  # function handle -> its kernel
-        self._kernel_of: dict[str, str] = {}
+        self._kernels = Kernels()
+        self._loaded = self._kernels.loaded
         self._notes = Notes()
         self._writer = MetricWriter(None if keys is None else frozenset(keys), self._notes)
         self._write = self._writer.write
@@ -92,9 +91,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         ProtonLabError
             If a pattern is no regular expression; the filter then stays as it was.
         """
-        self._filter = KernelFilter(include, exclude)
-        for name, kernel in list(self._kernels.items()):
-            kernel.keep = self._filter.matches(name)
+        self._kernels.decide(KernelFilter(include, exclude))
 
     def __repr__(self) -> str:
         return f"LaunchHook(include={self.include!r}, exclude={self.exclude!r})"
@@ -102,29 +99,22 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
     @property
     def include(self) -> str | None:
         """Pattern of the kernels to keep; None keeps all."""
-        return self._filter.include
+        return self._kernels.filter.include
 
     @property
     def exclude(self) -> str | None:
         """Pattern of the kernels to reject."""
-        return self._filter.exclude
+        return self._kernels.filter.exclude
 
     @property
     def seen(self) -> HookRecord:
         """What the hook has seen since it was made."""
-        kernels = self._kernels.items()
-        return HookRecord(
-            {name: (kernel.seen, kernel.kept) for name, kernel in kernels},
-            dict(self._kernel_of),
-            {name: frozenset(kernel.keys) for name, kernel in kernels},
-            tuple(self._notes.messages),
-        )
+        return self._kernels.record(self._notes)
 
     def begin(self, *, detects_syncs: bool = False) -> HookRecord:
         """Begin a session: warn anew, let metrics have new types. Return the record so far."""
         self._writer.renew()
-        for kernel in list(self._kernels.values()):
-            kernel.read = need_a_look
+        self._kernels.renew()
         self._notes.renew()
         if detects_syncs and self._detector is None:
             from protonlab.capture._synchronisations import SyncDetector  # which imports torch
@@ -151,7 +141,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         self, module: Any, function: Any, name: str, metadata_group: Any, hash: str
     ) -> None:
         """Remember the compiled name of a kernel that is being loaded."""
-        self._loaded[function] = self._kernel(name)
+        self._kernels.load(function, name)
 
     def destroy_handle(
         self, module: Any, function: Any, name: str, metadata_group: Any, hash: str
@@ -210,7 +200,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
             if launch is None:
                 name = data["name"]
                 if name != kernel.shown:
-                    name = kernel.shown = self._frame_name(name, kernel)
+                    name = kernel.shown = self._kernels.shown_name(name, kernel)
                 try:
                     launch = self._spares.pop()
                 except IndexError:
@@ -243,30 +233,16 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
                 launch.metadata = None
                 self._spares.append(launch)
 
-    def _kernel(self, name: str) -> Kernel:
-        if name not in self._kernels:
-            kernel = Kernel(name, self._filter.matches(name), proton.metadata_state(name))
-            self._kernels.setdefault(name, kernel)
-        return self._kernels[name]
-
     def _find(self, metadata: Any, loaded: Kernel | None) -> Kernel:
         """Find the kernel, also where another hook has put the display name in its place."""
         data = metadata.data
         if not metadata.extras and len(_active) > 1:
             launch = _current(metadata)
             if launch is not None:
-                return self._kernel(launch.kernel)
+                return self._kernels.named(launch.kernel)
             if loaded is not None:
                 return loaded
-        kernel = self._loaded[data["function"]] = self._kernel(data["name"])
-        return kernel
-
-    def _frame_name(self, name: Any, kernel: Kernel) -> str:
-        """Take the name that the metadata function gave, if it is one."""
-        if type(name) is not str or not name:
-            return kernel.name
-        self._kernel_of.setdefault(name, kernel.name)
-        return name
+        return self._kernels.load(data["function"], data["name"])
 
     def _learn_name(self, metadata: Any) -> None:
         """Remember the name under which another hook has filed the kernel."""
@@ -274,9 +250,9 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         kernel = self._loaded.get(data.get("function"))
         launch = _opened.get(get_ident())
         if launch is not None and launch.metadata is metadata:
-            kernel = self._kernel(launch.kernel)
+            kernel = self._kernels.named(launch.kernel)
         if kernel is not None and data.get("name") != kernel.name:
-            self._frame_name(data["name"], kernel)
+            self._kernels.shown_name(data["name"], kernel)
 
     def _tell_failure(
         self, kernel: str, stream: Any, place: Callable[..., Any], error: Exception

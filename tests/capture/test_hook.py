@@ -137,7 +137,7 @@ def test_launches_from_generators_and_tasks() -> None:
 def test_the_filter_is_asked_once_a_kernel() -> None:
     hook = LaunchHook(exclude="told")
     asked: list[str] = []
-    matches = hook._filter.matches
+    matches = hook._kernels.filter.matches
 
     class Asked:
         include, exclude = None, "told"
@@ -146,7 +146,7 @@ def test_the_filter_is_asked_once_a_kernel() -> None:
             asked.append(name)
             return matches(name)
 
-    hook._filter = Asked()  # type: ignore[assignment]
+    hook._kernels.filter = Asked()  # type: ignore[assignment]
     with Session(hook=hook):
         told(launches=5)
         add()
