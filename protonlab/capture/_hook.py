@@ -10,8 +10,9 @@ program waits: a kernel is decided on once, and a hook that is alone does nothin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 
 from protonlab.capture import _proton
 from protonlab.capture._graphs import broken_capture
@@ -22,15 +23,19 @@ from protonlab.capture._short_cut import leave_short_cut
 from protonlab.capture.options import option
 from protonlab.model.filters import KernelFilter
 
-if TYPE_CHECKING:
-    from protonlab.capture._synchronisations import SyncDetector
-
 proton = _proton.require()
 _record_scope, _enter_op, _exit_op = proton.record_scope, proton.enter_op, proton.exit_op
 _enter_state, _exit_state = proton.enter_state, proton.exit_state
 _add_metrics = proton.add_metrics
 _active = proton.hook_manager.active_hooks  # Proton changes this list in place
 _opened, _unrecorded = Launch.opened, Launch.unrecorded
+
+
+class MetadataWatcher(Protocol):
+    """Stands around metadata functions while they run."""
+
+    def watch(self, kernel: str, place: Callable[..., Any], evaluate: Callable[[], Any]) -> Any:
+        """Evaluate the launch metadata of a kernel and return it."""
 
 
 class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has no types
@@ -63,6 +68,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
     ...     moe(x)
     """
 
+    watchers: ClassVar[list[MetadataWatcher]] = []  # of all hooks: the first evaluates for all
     # Before Proton's own hook (100), which evaluates the metadata and so hides the compiled name.
     priority = 1000
 
@@ -79,7 +85,6 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         self._notes = Notes()
         self._writer = MetricWriter(None if keys is None else frozenset(keys), self._notes)
         self._write = self._writer.write
-        self._detector: SyncDetector | None = None
         self._spares: list[Launch] = []  # a new object each launch would cost time
         self.configure(include=include, exclude=exclude)
 
@@ -111,15 +116,11 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         """What the hook has seen since it was made."""
         return self._kernels.record(self._notes)
 
-    def begin(self, *, detects_syncs: bool = False) -> HookRecord:
+    def begin(self) -> HookRecord:
         """Begin a session: warn anew, let metrics have new types. Return the record so far."""
         self._writer.renew()
         self._kernels.renew()
         self._notes.renew()
-        if detects_syncs and self._detector is None:
-            from protonlab.capture._synchronisations import SyncDetector  # which imports torch
-
-            self._detector = SyncDetector()
         return self.seen
 
     def settle(self) -> None:
@@ -130,12 +131,8 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
             self._notes.tell("late", "", f"metrics on the GPU could not be read: {error}", None)
 
     def end(self) -> None:
-        """End a session: name keys that were never held, and what waited for the GPU."""
+        """End a session: name keys that were never held."""
         self._writer.name_absent_keys()
-        detector, self._detector = self._detector, None
-        if detector is not None:
-            for kernel, message, place in detector.findings():
-                self._notes.tell(kernel, "synchronisation", message, place)
 
     def init_handle(
         self, module: Any, function: Any, name: str, metadata_group: Any, hash: str
@@ -185,10 +182,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
                 try:
                     _unrecorded.add(thread)
                     _enter_state(kernel.state)
-                    if self._detector is None:
-                        data = metadata.get()
-                    else:
-                        data = self._detector.watch(kernel.name, place, metadata.get)
+                    data = _watched(kernel, metadata) if _watchers else metadata.get()
                 except Exception as error:
                     launch = _opened[thread] = Launch(self)
                     launch.metadata = metadata
@@ -258,11 +252,23 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
         self, kernel: str, stream: Any, place: Callable[..., Any], error: Exception
     ) -> None:
         kind = type(error).__name__
-        what = f"the launch metadata of {kernel} raised {kind}: {error}"
+        reason = (str(error).splitlines() or [""])[0]
+        what = f"the launch metadata of {kernel} raised {kind}: {reason}"
         message = f"{what}; the metrics of that launch are missing"
         if stream and proton.stream_captures():  # the default stream cannot be captured
             message = broken_capture(kernel, error)
         self._notes.tell(kernel, kind, message, place)
+
+
+_watchers = LaunchHook.watchers
+
+
+def _watched(kernel: Kernel, metadata: Any) -> Any:
+    """Evaluate launch metadata with all watchers around it."""
+    evaluate, place = metadata.get, metadata.extras[0][0]
+    for watcher in list(_watchers):
+        evaluate = partial(watcher.watch, kernel.name, place, evaluate)
+    return evaluate()
 
 
 def _current(metadata: Any) -> Launch | None:

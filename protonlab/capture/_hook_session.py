@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from protonlab.capture._graphs import GraphReplays
 from protonlab.capture._hook import LaunchHook
-from protonlab.capture._launch_record import HookRecord
+from protonlab.capture._launch_record import HookRecord, Notes
 from protonlab.capture._no_sync import NoSyncMetadata
 from protonlab.capture._platform import interpreter_launches
 from protonlab.capture._tuning import Tuning
@@ -38,6 +38,7 @@ class HookSession:
         self._tuning = Tuning()
         self._stack = ExitStack()
         self._before: HookRecord | None = None
+        self._notes = Notes()  # of this session alone, while the hook may serve others
 
     @property
     def interpreted(self) -> bool:
@@ -60,13 +61,29 @@ class HookSession:
         try:
             if self._launches is not None:
                 self._stack.callback(self._launches.stop)
-            self._before = self.hook.begin(detects_syncs=self._detects_syncs)
+            self._before = before = self.hook.begin()
             self._stack.callback(self.hook.end)
+            if self._detects_syncs:
+                self._detect_syncs(before)
             for watcher in (self._replays, self._tuning, NoSyncMetadata()):
                 self._stack.enter_context(watcher)
         except BaseException:
             self._stack.close()
             raise
+
+    def _detect_syncs(self, before: HookRecord) -> None:
+        from protonlab.capture._synchronisations import SyncDetector  # which imports torch
+
+        detector = SyncDetector()
+        LaunchHook.watchers.append(detector)
+
+        def tell() -> None:
+            LaunchHook.watchers.remove(detector)
+            kept = self.hook.seen.since(before).kept
+            for kernel, message, place in detector.findings(kept):
+                self._notes.tell(kernel, "synchronisation", message, place)
+
+        self._stack.callback(tell)
 
     def stop(self) -> None:
         """Take back all that `start` did; may be called again."""
@@ -78,7 +95,7 @@ class HookSession:
         assert self._before is not None
         first = tuple(self._launches.notes) if self._launches is not None else ()
         record = self.hook.seen.since(self._before)
-        return record.with_notes(*first, *self._replays.notes)
+        return record.with_notes(*first, *self._replays.notes, *self._notes.messages)
 
     @property
     def trials(self) -> tuple[TuningTrial, ...]:

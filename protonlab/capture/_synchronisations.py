@@ -8,7 +8,7 @@ function: one that takes a tensor on the GPU and leaves its result on the host h
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +61,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has t
 
 
 class SyncDetector:
-    """Watches metadata functions.
+    """Watches metadata functions for one session, whichever hook evaluates them.
 
     Parameters
     ----------
@@ -86,10 +86,10 @@ class SyncDetector:
             found.seconds += watch.seconds
             found.operations.update(dict.fromkeys(watch.operations))
 
-    def findings(self) -> Iterator[tuple[str, str, Callable[..., Any]]]:
-        """Kernel, a sentence, and the metadata function, of each one that waited."""
+    def findings(self, kernels: Container[str]) -> Iterator[tuple[str, str, Callable[..., Any]]]:
+        """Kernel, a sentence, and the metadata function, of each of these that waited."""
         for kernel, found in self._kernels.items():
-            if not found.waiting:
+            if not found.waiting or kernel not in kernels:
                 continue
             cost = 1e6 * found.seconds / found.waiting
             yield (

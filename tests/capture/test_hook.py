@@ -169,6 +169,12 @@ def test_metadata_that_raises_leaves_the_hook_on(error: Exception) -> None:
     assert metrics(session) == {"n": 3}
 
 
+def test_warning_is_one_line_where_the_error_is_a_page() -> None:
+    page = "CUDA error: out of tokens\nCUDA kernel errors might be reported elsewhere.\n"
+    with pytest.warns(UserWarning, match="raised RuntimeError: CUDA error: out of tokens; the met"):
+        record(RuntimeError(page), {"n": 1})
+
+
 @pytest.mark.parametrize("answer", [None, 3, [("n", 1)]])
 def test_metadata_that_is_no_dict(answer: Any) -> None:
     with pytest.warns(UserWarning, match="raised TypeError"):

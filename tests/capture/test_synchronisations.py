@@ -23,7 +23,7 @@ def test_operations_that_wait_are_counted_by_launch() -> None:
     detector.watch("a", metadata, lambda: {"n": int(x[0]) + int(x[1])})
     detector.watch("a", metadata, lambda: {"n": x.numel()})
     detector.watch("b", metadata, lambda: {"n": x.sum()})
-    ((kernel, message, place),) = detector.findings()
+    ((kernel, message, place),) = detector.findings({"a", "b"})
     assert (kernel, place) == ("a", metadata)
     assert re.fullmatch(
         r"the launch metadata of a made the host wait for the GPU in 2 of 3 launches, \d+\.\d µs "
@@ -36,7 +36,7 @@ def test_an_error_in_watched_metadata_is_the_functions_own() -> None:
     detector = SyncDetector("cpu")
     with pytest.raises(ZeroDivisionError):
         detector.watch("a", metadata, lambda: 1 / int(torch.zeros(())))
-    ((_, message, _),) = detector.findings()
+    ((_, message, _),) = detector.findings({"a", "b"})
     assert "1 of 1 launches" in message
 
 
@@ -47,11 +47,62 @@ def test_nothing_waits_on_the_interpreter() -> None:
     assert session.profile.info.notes == ()
 
 
+@pytest.fixture
+def _waits_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sessions watch the CPU: reading a value is the same operation there."""
+    monkeypatch.setattr(SyncDetector.__init__, "__defaults__", ("cpu",))
+
+
+def waits() -> dict[str, int]:
+    return {"n": int(torch.ones(()).item())}
+
+
+def waiting(session: Session) -> list[str]:
+    """What a session's notes say of launches that waited."""
+    found = (re.search(r"in (\d+ of \d+) launches", note) for note in session.profile.info.notes)
+    return [each[1] for each in found if each is not None]
+
+
+@pytest.mark.usefixtures("_waits_on_the_cpu")
+@pytest.mark.filterwarnings("ignore:the launch metadata:UserWarning")
+def test_sessions_of_one_hook_count_their_own_launches() -> None:
+    hook = LaunchHook()
+    first = Session("first", hook=hook, sync="warn").start()
+    told(waits)
+    second = Session("second", hook=hook, sync="warn").start()
+    told(waits, waits)
+    first.stop()
+    told(waits, waits)
+    second.stop()
+    assert (waiting(first), waiting(second)) == (["3 of 3"], ["4 of 4"])
+    assert (metrics(first), metrics(second)) == ({"n": 3}, {"n": 4})
+
+
+@pytest.mark.usefixtures("_waits_on_the_cpu")
+@pytest.mark.filterwarnings("ignore:the launch metadata:UserWarning")
+def test_only_a_session_that_asked_is_told_whoever_evaluates_the_metadata() -> None:
+    with Session("outer") as outer, Session("inner", sync="warn") as inner:
+        told(waits)
+    assert (waiting(outer), waiting(inner)) == ([], ["1 of 1"])
+    with Session("outer", sync="warn") as outer, Session("inner") as inner:
+        told(waits)
+    assert (waiting(outer), waiting(inner)) == (["1 of 1"], [])
+
+
+@pytest.mark.usefixtures("_waits_on_the_cpu")
+def test_a_kernel_that_the_session_filters_is_not_its_concern() -> None:
+    with Session("outer") as outer, Session("inner", exclude="told", sync="warn") as inner:
+        told(waits)
+    assert (metrics(outer), waiting(inner)) == ({"n": 1}, [])
+
+
+@pytest.mark.usefixtures("_waits_on_the_cpu")
+@pytest.mark.filterwarnings("ignore:the launch metadata:UserWarning")
 def test_detector_is_off_after_the_session() -> None:
     hook = LaunchHook()
-    with Session(hook=hook, sync="warn"):
-        assert hook._detector is not None
-    assert hook._detector is None
+    for sync, wanted in (("warn", ["1 of 1"]), ("ignore", []), ("warn", ["1 of 1"])):
+        assert waiting(record(waits, hook=hook, sync=sync)) == wanted
+    assert not LaunchHook.watchers
 
 
 @pytest.mark.parametrize("sync", ["error", True, 3])
