@@ -67,9 +67,15 @@ _CAUSES = (
         "containers and virtual machines); allow profiling for the container "
         "(--cap-add=SYS_ADMIN) or use another machine",
     ),
-    (
-        "Session has not been initialized",
-        FINALIZED,
+    ("Session has not been initialized", FINALIZED),
+    *(
+        (
+            f"object has no attribute '{method}'",
+            "something stands in the place of a chain of Triton's launch hooks, which Proton adds "
+            "its own to; in place of knobs.runtime.launch_enter_hook = f, write "
+            "knobs.runtime.launch_enter_hook.add(f)",
+        )
+        for method in ("add", "remove")
     ),
 )
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import functools
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 from protonlab.errors import MissingDependencyError
@@ -61,6 +62,21 @@ class Proton:
         """Whether a session with Proton's own launch hook runs beside ours."""
         active = self.hook_manager.active_hooks
         return len(active) > 1 and any(type(hook) is self._own_hook for hook in active)
+
+    @contextmanager
+    def hooks_as_registered(self) -> Iterator[None]:
+        """Undo what the manager writes as it looks a hook up: it files it under each session.
+
+        Such a hook would come to life with the next session that goes on after a pause.
+        """
+        sessions = self.hook_manager.session_hooks
+        before = {number: {*hooks} for number, hooks in list(sessions.items())}
+        try:
+            yield
+        finally:
+            for number, hooks in list(sessions.items()):
+                for hook in hooks.keys() - before.get(number, hooks.keys()):
+                    del hooks[hook]
 
     def capturing(self) -> bool:
         """Whether metrics must be written by helper kernels because a CUDA graph is captured."""

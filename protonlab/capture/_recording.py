@@ -14,21 +14,16 @@ from threading import RLock
 from typing import Any, cast
 
 from protonlab.capture import _proton
+from protonlab.capture._backends import check_backend
 from protonlab.capture._failures import FINALIZED, explain, explain_disabled, explain_modes
 from protonlab.capture._launch_record import Launch
 from protonlab.capture._part import Part
 from protonlab.capture._phases import BUFFER_BYTES, BUFFER_VARIABLE
 from protonlab.capture._platform import gpus_in_use
-from protonlab.capture._privileges import why_no_sampling
 from protonlab.capture._short_cut import take_short_cut
 from protonlab.capture.proton_words import CheckedWords
 from protonlab.errors import CaptureError
 from protonlab.model.repeats import REPEAT_SCOPE
-
-_BACKENDS = {
-    "cuda": ("cupti", "instrumentation"),
-    "hip": ("rocprofiler", "roctracer", "instrumentation"),
-}
 
 
 class Recording:
@@ -111,10 +106,14 @@ class Recording:
         self._proton.live[self.id] = f"session {self._name!r} ({mode})"
         try:
             self._proton.hook_manager.register(self._hook, self.id)
+            self._hooks = {*self._proton.hook_manager.session_hooks[self.id]}
             take_short_cut(self._hook)
             self._proton.prepare_captures()
-        except BaseException:
-            self.finish()
+        except BaseException as error:
+            with suppress(CaptureError):
+                self.finish()
+            if isinstance(error, Exception):
+                raise CaptureError(explain(error)) from error
             raise
 
     def _start(self, path: str) -> int:
@@ -123,7 +122,7 @@ class Recording:
             # The instrumentation backend touches no GPU; its target is only a word.
             args = (path, words.context, "tree", "instrumentation", "cuda")
             return cast(int, proton.libproton.start(*args))
-        self._check_backend()
+        check_backend(words)
         mode = words.mode
         session = proton.profiler.start(
             path,
@@ -135,26 +134,6 @@ class Recording:
         if session is None:
             raise CaptureError(explain_disabled(command_line=proton.flags.command_line))
         return cast(int, session)
-
-    def _check_backend(self) -> None:
-        proton, backend, mode = self._proton, self.words.backend, self.words.mode
-        if backend is not None:
-            fitting = _BACKENDS.get(target := proton.target(), proton.backends)
-            legal = [each for each in fitting if each in proton.backends]
-            if backend not in legal:
-                raise CaptureError(
-                    f"backend={backend} does not exist for a {target} GPU under Triton "
-                    f"{proton.version}; use {' or '.join(legal)}, or leave it out"
-                )
-        if mode is None:
-            return
-        if mode.name == "periodic_flushing" and not proton.has_phases:
-            raise CaptureError(
-                f"mode={mode.name} needs Triton 3.7 or later; this is {proton.version}. Leave it "
-                "out: the whole profile is then read at the end"
-            )
-        if mode.name == "pcsampling" and (reason := why_no_sampling()):
-            raise CaptureError(reason)
 
     def _explained(self, error: Exception) -> str:
         if "different mode than existing sessions" in str(error):
@@ -172,13 +151,16 @@ class Recording:
         self._pauses -= 1
         if not self._pauses:
             with self._no_launch, suppress(Exception):
+                held = self._proton.hook_manager.session_hooks[self.id]
+                for other in held.keys() - self._hooks:  # the manager has filed it here
+                    del held[other]
                 self._proton.profiler.activate(self.id)
                 take_short_cut(self._hook)
 
     def _fall_silent(self) -> None:
         with self._no_launch, suppress(Exception):
             self._hook.settle()
-            with Launch.none_in_others():
+            with Launch.none_in_others(), self._proton.hooks_as_registered():
                 self._proton.profiler.deactivate(self.id)
 
     def begin_part(self, repeat: int | None) -> None:
@@ -243,7 +225,8 @@ class Recording:
         finally:
             self._proton.live.pop(self.id, None)
             try:
-                self._proton.profiler.finalize(self.id)
+                with self._proton.hooks_as_registered():
+                    self._proton.profiler.finalize(self.id)
             except Exception:  # the cell may have finalized all sessions, ours with them
                 self._proton.hook_manager.unregister(self.id)
             finally:
@@ -257,7 +240,7 @@ class Recording:
         _synchronize()
         flushes = mode is not None and mode.name == "periodic_flushing"
         if proton.has_phases and self.words.data == "tree" and not flushes:
-            with Launch.none_in_others():
+            with Launch.none_in_others(), proton.hooks_as_registered():
                 proton.profiler.deactivate(self.id, flushing=True)
             phases = proton.libproton.advance_data_phase(self.id)
             repeat = None
@@ -269,7 +252,7 @@ class Recording:
             return
         if self._hook not in proton.hook_manager.session_hooks.get(self.id, ()):
             raise CaptureError(FINALIZED)  # Proton's finalize says nothing
-        with Launch.none_in_others():
+        with Launch.none_in_others(), proton.hooks_as_registered():
             proton.profiler.finalize(self.id)
         for file in sorted(self._folder.glob("profile*"), key=_number):
             yield Part(file.read_bytes(), self._parts[0], self._prefix)
