@@ -8,7 +8,7 @@ VENV ?= .venv
 TRITON ?= 3.9.0
 
 # Tests of one file stay in one process, and those that need a browser, too (tests/conftest.py).
-PYTEST = --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+PYTEST = --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check
 RECIPES = pyproject.toml constraints.txt Makefile

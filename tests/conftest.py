@@ -62,19 +62,29 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # One process takes all browser tests. Were they not the first to begin, it would go on alone
     # when all others have nothing left to do.
     items.sort(key=lambda item: item.get_closest_marker("browser") is None)
     addresses = [item.nodeid for item in items if re.search(r"\bat 0x[0-9a-f]+", item.nodeid)]
     if addresses:  # each process would call the test something else, and none would run
         raise pytest.UsageError(f"give names (ids=...) to the parameters of {addresses[0]}")
-    if config.pluginmanager.hasplugin("xdist"):
-        # Tests of a file share its fixtures. Two browsers at a time would starve each other.
-        for item in items:
-            is_browser = item.get_closest_marker("browser") is not None
-            group = "browser" if is_browser else item.nodeid.split("::")[0]
-            item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep tests of a file in one process, and all of the browser's in one, too.
+
+    They share fixtures, and two browsers at a time would starve each other. (xdist's own way,
+    ``--dist loadgroup``, does nothing under pytest 9.2, whose items have another kind of name.)
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "browser" if nodeid.startswith("tests/browser/") else nodeid.split("::")[0]
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -155,5 +155,5 @@ def test_make_refreshes_the_environment_when_a_list_is_newer(project: Path, tmp_
         (venv / stamp).touch()
     assert "pip" in plan()  # make() copied the lists again, just now
     os.utime(venv / ".installed-test", (4e9, 4e9))
-    flags = "--numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder"
+    flags = "--numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder"
     assert plan() == f".venv/bin/python -m pytest {flags}\n"
