@@ -17,6 +17,7 @@ from protonlab import recorded
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+    from rig import Lab, Tab
 
 pytestmark = pytest.mark.browser
 
@@ -75,3 +76,27 @@ def test_no_script_of_a_notebook_runs(tmp_path: Path, page: Page) -> None:
     page.goto(export(tmp_path, *hostile_cells(), shown(protonlab.bars(recorded.moe_sweep()))))
     page.wait_for_function("document.querySelector('.protonlab-figure .main-svg')")
     assert page.evaluate("typeof pwned") == "undefined"
+
+
+def test_notebook_that_jupyterlab_saved_becomes_a_report(
+    lab: Lab, tab: Tab, page: Page, tmp_path: Path
+) -> None:
+    """Without running it again: its outputs were made for a living notebook."""
+    source = "import protonlab\nfrom protonlab import recorded\nprotonlab.{}(recorded.moe_sweep())"
+    lab.write("shared.ipynb", [source.format(view) for view in ("flame", "table")])
+    lab.open(tab, "shared.ipynb")
+    lab.run_all(tab)
+    tab.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+    notebook = lab.folder / "shared.ipynb"
+    for _ in range(100):
+        if '"output_type"' in notebook.read_text():
+            break
+        tab.page.wait_for_timeout(100)
+    report = protonlab.export_report(notebook, tmp_path / "shared.html")
+    held = protonlab.load(report)
+    assert isinstance(held, dict)
+    assert list(held) == ["moe_sweep"]
+    page.goto(report.as_uri())
+    page.wait_for_function("document.querySelector('.protonlab-figure .main-svg')")
+    assert page.locator(".still").count() == 1
+    assert page.locator(".protonlab-table th button").count() > 3
