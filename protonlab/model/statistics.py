@@ -57,7 +57,8 @@ def interval(
     samples
         Measurements, shape (n,); missing ones are left out.
     method
-        ``"t"``: Student's t, for the mean; exact when measurements scatter normally.
+        ``"t"``: Student's t, for the mean; exact when measurements scatter normally. Of
+        measurements none of which is negative, as of times, the interval ends at 0.
         ``"bootstrap"``: percentiles of resampled medians, for skewed measurements of which there
         are 10 or more. Its random numbers are always the same.
     confidence
@@ -85,6 +86,8 @@ def interval(
     low, high = np.nan, np.nan
     if len(values) > 1:
         low, high = _bounds(values, method, confidence)
+        if values.min() >= 0:
+            low = max(low, 0.0)  # what is measured cannot lie below, so nothing is lost
     return Interval(estimate, low, high, len(values), confidence, method)
 
 

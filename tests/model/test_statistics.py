@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from protonlab.errors import ProtonLabError
-from protonlab.model.statistics import described, interval
+from protonlab.model.statistics import described, interval, paired_ratio
 
 
 def test_t_interval_by_hand() -> None:
@@ -22,6 +22,15 @@ def test_t_interval_by_hand() -> None:
 
 def test_missing_values_do_not_count() -> None:
     assert interval([10.0, np.nan, 12.0, 14.0]) == interval([10.0, 12.0, 14.0])
+
+
+def test_times_have_no_interval_below_zero() -> None:
+    found = interval([1.0, 1.0, 10.0])  # the half width is 12.9
+    assert (found.estimate, found.low) == (4.0, 0.0)
+    assert found.high == pytest.approx(4 + 4.302653 * 3)
+    assert interval([-1.0, 1.0, 10.0]).low < 0
+    ratio = paired_ratio(np.ones(3), np.array([1.0, 1.0, 10.0]))  # its logarithms may be negative
+    assert ratio.low < 1
 
 
 @pytest.mark.parametrize("method", ["t", "bootstrap"])
