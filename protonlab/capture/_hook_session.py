@@ -11,6 +11,7 @@ from protonlab.capture._hook import LaunchHook
 from protonlab.capture._launch_record import HookRecord, Notes
 from protonlab.capture._no_sync import NoSyncMetadata
 from protonlab.capture._platform import interpreter_launches
+from protonlab.capture._scope_metrics import ScopeMetrics
 from protonlab.capture._tuning import Tuning
 from protonlab.model.tuning import TuningTrial
 
@@ -65,7 +66,8 @@ class HookSession:
             self._stack.callback(self.hook.end)
             if self._detects_syncs:
                 self._detect_syncs(before)
-            for watcher in (self._replays, self._tuning, NoSyncMetadata()):
+            scopes = ScopeMetrics(self._notes)
+            for watcher in (self._replays, self._tuning, NoSyncMetadata(), scopes):
                 self._stack.enter_context(watcher)
         except BaseException:
             self._stack.close()
