@@ -12,10 +12,12 @@ import pandas as pd
 import pytest
 from cells import HOSTILE, code
 from nbformat.v4 import new_markdown_cell, new_notebook, new_output
+from variant_builders import comparison
 
 import protonlab
 from protonlab import recorded
 from protonlab.formats import embedded
+from protonlab.model import ProfileInfo
 from protonlab.report import ReportOptions
 
 KEPT = ReportOptions(keep_paths=True)
@@ -75,6 +77,29 @@ def test_same_name_is_told_apart_and_the_same_profile_held_once(tmp_path: Path) 
     ]  # fmt: skip
 
 
+def test_comparison_of_variants_says_how_it_was_measured(tmp_path: Path) -> None:
+    info = ProfileInfo(
+        gpu="NVIDIA H200",
+        versions={"torch": "2.11.0", "driver": "580.159"},
+        when="2026-11-30T04:05:06.789+00:00",
+    )
+    clocks = {"sm_clock_mhz": [1700.0, 1755.0], "power_w": [float("nan"), 612.4]}
+    sides = (named(recorded.moe_sweep(), "overlap"), named(recorded.gpt_train(), "serial"))
+    measured = comparison([10, 11], [12, 13], info=info, columns=clocks, profiles=sides)
+    page = export(tmp_path, shown(protonlab.pairs(measured), protonlab.pairs(measured)))
+    cells = [
+        "overlap against serial", "NVIDIA H200", "driver 580.159, torch 2.11.0",
+        "SM 1700–1755 MHz, 612 W", "2026-11-30 04:05 +00:00",
+    ]  # fmt: skip
+    row = "".join(f"<td>{cell}</td>" for cell in cells)
+    assert page.read_text().count(f"<tr>{row}</tr>") == 1
+    assert list(loaded(page)) == ["overlap", "serial"]
+    empty = comparison([], [])
+    assert (
+        "How this was measured" not in export(tmp_path, shown(protonlab.pairs(empty))).read_text()
+    )
+
+
 def test_copies_of_a_figure_carry_its_profile(tmp_path: Path) -> None:
     import copy
 
@@ -127,7 +152,9 @@ def test_what_an_output_carries_may_be_damaged(tmp_path: Path) -> None:
     (good,) = cell.outputs[0].data[embedded.PROFILES_MIME]
     for bad in (7, None, {}, {"name": 1, "frames": 2, "profile": "x"}, good | {"profile": "AAAA"}):
         cell.outputs.append(new_output("display_data", {embedded.PROFILES_MIME: [bad]}))
-    cell.outputs.append(new_output("display_data", {embedded.PROFILES_MIME: "text"}))
+    for bad in ("text", [7], [{"name": 1}], [{}]):
+        cell.outputs.append(new_output("display_data", {embedded.PROFILES_MIME: bad}))
+        cell.outputs.append(new_output("display_data", {embedded.MEASURED_MIME: bad}))
     assert "moe_sweep" in loaded(export(tmp_path, cell, options=ReportOptions()))
 
 

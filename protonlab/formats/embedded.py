@@ -18,10 +18,12 @@ from typing import Any
 
 from protonlab.errors import ProfileFormatError
 from protonlab.formats.hatchet import MAX_DEPTH, MAX_FRAMES, read_hatchet
-from protonlab.model import Profile
+from protonlab.model import Profile, VariantComparison
 from protonlab.model.document import document
+from protonlab.model.evidence import Evidence
 
 PROFILES_MIME = "application/vnd.protonlab.profiles+json"
+MEASURED_MIME = "application/vnd.protonlab.measured+json"
 # A profile with more frames than this would make each output that shows it megabytes large.
 MAX_EMBEDDED_FRAMES = 10_000
 MAX_BYTES = 8 * 2**30
@@ -117,10 +119,23 @@ def unpack(packed: str, *, source: str, max_bytes: int = MAX_BYTES) -> bytes:
     return text
 
 
-def output_of(profiles: Iterable[Profile]) -> dict[str, Any]:
-    """Part of an output's bundle that carries these profiles; empty when there are none."""
-    carried = [Embedded.of(profile).as_json() for profile in profiles]
-    return {PROFILES_MIME: carried} if carried else {}
+def output_of(
+    profiles: Iterable[Profile], variants: Iterable[VariantComparison] = ()
+) -> dict[str, Any]:
+    """Part of an output's bundle for a report: profiles, and how comparisons were measured."""
+    variants = list(variants)
+    own = [profile for each in variants for profile in each.profiles or ()]
+    carried = [Embedded.of(profile).as_json() for profile in (*profiles, *own)]
+    measured = [Evidence.of_variants(each).as_json() for each in variants if len(each)]
+    bundle = {PROFILES_MIME: carried, MEASURED_MIME: measured}
+    return {kind: values for kind, values in bundle.items() if values}
+
+
+def measured_by(bundle: Mapping[str, Any]) -> list[Evidence]:
+    """Find how the comparisons in an output were measured; what is damaged is passed over."""
+    found = bundle.get(MEASURED_MIME)
+    read = map(Evidence.read, found if isinstance(found, list) else ())
+    return [each for each in read if each is not None]
 
 
 def carried_by(bundle: Mapping[str, Any]) -> list[Embedded]:

@@ -1,7 +1,6 @@
 """A notebook as one HTML page that needs no network and runs no script but ours."""
 
-from protonlab.page._evidence import Evidence
 from protonlab.page._render import Page, render
 from protonlab.views import PLOTLY_MIME
 
-__all__ = ["PLOTLY_MIME", "Evidence", "Page", "render"]
+__all__ = ["PLOTLY_MIME", "Page", "render"]

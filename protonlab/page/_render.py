@@ -15,7 +15,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 from protonlab import views
-from protonlab.page._evidence import Evidence
+from protonlab.model.evidence import Evidence
 from protonlab.page._outputs import outputs_of
 from protonlab.page._prose import Contents
 
@@ -31,7 +31,7 @@ class Page:
     show_code
         Whether cells show what was typed.
     evidence
-        How the profiles behind its figures were measured.
+        How what its figures show was measured.
     notes
         Sentences on what the page leaves out.
     data

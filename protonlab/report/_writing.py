@@ -15,11 +15,13 @@ from protonlab.formats.embedded import (
     Embedded,
     block_of,
     carried_by,
+    measured_by,
     names_of,
     pack,
     unpack,
 )
-from protonlab.page import Evidence, Page, render
+from protonlab.model.evidence import Evidence
+from protonlab.page import Page, render
 from protonlab.report._options import ReportOptions
 from protonlab.report._scrubbing import Scrubber
 from protonlab.report._target import write_text
@@ -65,7 +67,7 @@ def write_page(
     page = Page(
         title=title or "",
         show_code=options.show_code,
-        evidence=list(_evidence(named)),
+        evidence=[*_evidence(named), *_measured(notebook)],
         notes=list(_notes(named, options, scrubber)),
         data=block_of(held) if held and options.embed_data else "",
         is_stripped=not options.embed_data,
@@ -124,6 +126,13 @@ def _evidence(named: dict[str, Embedded]) -> Iterator[Evidence]:
                 yield Evidence.of(name, embedded.profile(max_bytes=_MOST_BYTES))
         except ProfileFormatError:
             continue
+
+
+def _measured(notebook: NotebookNode) -> list[Evidence]:
+    """How comparisons of variants were measured, each once."""
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
+    found = (each for output in outputs for each in measured_by(output.get("data", {})))
+    return list(dict.fromkeys(found))
 
 
 def _notes(

@@ -26,13 +26,13 @@ from protonlab.views.layout import empty_layout, title_of
 from protonlab.views.names import cleaned, escaped, shortened, told_apart
 from protonlab.views.ranking import Ranking, ranking
 from protonlab.views.reference_lines import Lines, ReferenceLine, reference_lines
-from protonlab.views.sources import keeps_profiles
+from protonlab.views.sources import keeps_sources
 from protonlab.views.stack import groups_and_stack, has_negative, parts_of
 
 _LONGEST_TICK, _LONGEST_LABEL = 44, 200
 
 
-@keeps_profiles
+@keeps_sources
 def bars(
     profile: Profile | Comparison,
     *,

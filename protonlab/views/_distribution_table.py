@@ -11,7 +11,7 @@ from protonlab.views.hover import caption
 from protonlab.views.kernel_table import KernelTable
 from protonlab.views.names import cleaned, shortened
 from protonlab.views.selection import select
-from protonlab.views.sources import keeps_profiles
+from protonlab.views.sources import keeps_sources
 
 _LONGEST_LABEL, _LONGEST_NAME = 120, 400
 _COLUMNS = {
@@ -26,7 +26,7 @@ _COLUMNS = {
 }
 
 
-@keeps_profiles
+@keeps_sources
 def distribution_table(profile: Profile, metric: str = "time", *, top: int = 200) -> KernelTable:
     """Make a table of what the repeats of each kernel took, slowest kernel first.
 

@@ -17,14 +17,14 @@ from protonlab.views.fold import fold
 from protonlab.views.hover import caption
 from protonlab.views.layout import title_of
 from protonlab.views.search import Found, find
-from protonlab.views.sources import keeps_profiles
+from protonlab.views.sources import keeps_sources
 from protonlab.views.tree import ProfileTree, Tree
 
 _NOTE_LINE = 130  # letters
 _WIDTHS = "Each frame is as wide as the larger of its two values."
 
 
-@keeps_profiles
+@keeps_sources
 def flame(
     subject: Profile | Comparison,
     *,

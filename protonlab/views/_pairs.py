@@ -17,6 +17,7 @@ from protonlab.views.figure import ProfileFigure
 from protonlab.views.layout import empty_layout, layout_of, title_of
 from protonlab.views.names import cleaned, escaped, shortened
 from protonlab.views.reference_lines import ReferenceLine, reference_line
+from protonlab.views.sources import keeps_sources
 
 _ROWS = 13  # the figure is so many rows of a flame graph high
 _AXIS_ROOM, _TICK_ROOM, _LABEL_ROOM = 44, 64, 12
@@ -42,6 +43,7 @@ class PairsFigure(ProfileFigure):
         return f"{super().__repr__().removesuffix(', 0 boxes>')}: {self._verdict}>"
 
 
+@keeps_sources
 def pairs(
     comparison: VariantComparison,
     *,

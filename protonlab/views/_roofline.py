@@ -21,7 +21,7 @@ from protonlab.views.hover import hover_text, metric_lines, share
 from protonlab.views.layout import empty_layout, layout_of, title_of
 from protonlab.views.names import cleaned, escaped, shortened, told_apart
 from protonlab.views.selection import select
-from protonlab.views.sources import keeps_profiles
+from protonlab.views.sources import keeps_sources
 
 _ROWS = 18  # the figure is so many rows of a flame graph high
 _LONGEST_LABEL, _LONGEST_NOTE = 100, 64
@@ -53,7 +53,7 @@ class RooflineFigure(ProfileFigure):
         return "\n".join([f"{head}, {counted(len(lines), 'kernel')}>", *lines])
 
 
-@keeps_profiles
+@keeps_sources
 def roofline(
     profile: Profile, *, roofs: Roofs | None = None, top: int = 40, everything: bool = False
 ) -> RooflineFigure:

@@ -15,12 +15,12 @@ from protonlab.views.compared_table import compared_table
 from protonlab.views.kernel_table import KernelTable
 from protonlab.views.names import cleaned, shortened
 from protonlab.views.selection import select
-from protonlab.views.sources import keeps_profiles
+from protonlab.views.sources import keeps_sources
 
 _LONGEST_LABEL, _LONGEST_NAME = 120, 400
 
 
-@keeps_profiles
+@keeps_sources
 def table(
     profile: Profile | Comparison,
     *,

@@ -7,12 +7,11 @@ from typing import Any, Self
 
 import plotly.graph_objects as go
 
-from protonlab.formats.embedded import output_of
 from protonlab.front_end import front_end
-from protonlab.model import Profile
 from protonlab.views.image import image_of, write
 from protonlab.views.names import unmarked
 from protonlab.views.page import PLOTLY_MIME, figure_html
+from protonlab.views.sources import Sources
 from protonlab.views.svg import drawing, in_html
 
 SVG_MIME = "image/svg+xml"
@@ -28,7 +27,7 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
     travel along, for a report.
     """
 
-    _profiles: tuple[Profile, ...] = ()
+    _sources = Sources()
 
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None, validate: bool = True, **kwargs: Any
@@ -37,7 +36,7 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
         figure = json.loads(self.to_json(validate=validate))
         image = drawing(figure)
         static = in_html(image)
-        others = {SVG_MIME: image, "text/plain": repr(self), **output_of(self._profiles)}
+        others = {SVG_MIME: image, "text/plain": repr(self), **self._sources.bundle()}
         if not front_end().is_live:
             figure["config"] = {"displaylogo": False}
             return {PLOTLY_MIME: figure, "text/html": static, **others}
@@ -52,13 +51,13 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
         # JupyterLab would prefer plotly's JSON to HTML and draw it without zoom and theme.
         return {"text/html": figure_html(figure, static), **others}
 
-    def made_of(self, profiles: tuple[Profile, ...]) -> Self:
-        """Keep the profiles that the figure was made of."""
-        self._profiles = profiles
+    def made_of(self, sources: Sources) -> Self:
+        """Keep what the figure was made of."""
+        self._sources = sources
         return self
 
     def __reduce__(self) -> Any:
-        return (*super().__reduce__(), {"_profiles": self._profiles})
+        return (*super().__reduce__(), {"_sources": self._sources})
 
     @property
     def knows_more(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any, Self
 
@@ -18,10 +18,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from protonlab.formats.embedded import output_of
-from protonlab.model import Profile
 from protonlab.views.columns import Column
 from protonlab.views.names import escaped, told_apart
+from protonlab.views.sources import Sources
 
 _TEXT_WIDTH = 110
 _SHORTEST = 36
@@ -43,19 +42,19 @@ class KernelTable:
         Full name of each kernel, for the tooltip and for searching.
     note
         What is not shown, in sentences; may be empty.
-    profiles
-        What the table was made of; they travel along, for a report.
+    sources
+        What the table was made of; it travels along, for a report.
     """
 
     title: str
     columns: tuple[Column, ...]
     names: tuple[str, ...]
     note: str = ""
-    profiles: tuple[Profile, ...] = ()
+    sources: Sources = field(default_factory=Sources)
 
-    def made_of(self, profiles: tuple[Profile, ...]) -> Self:
-        """Return the table with the profiles that it was made of."""
-        return replace(self, profiles=profiles)
+    def made_of(self, sources: Sources) -> Self:
+        """Return the table with what it was made of."""
+        return replace(self, sources=sources)
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -69,7 +68,7 @@ class KernelTable:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         own = {"text/html": self.html(), "text/plain": str(self)}
-        return own | output_of(self.profiles)
+        return own | self.sources.bundle()
 
     def __repr__(self) -> str:
         return str(self)

@@ -1,41 +1,68 @@
-"""The profiles that a view was made of travel with it, so that a report can hold its numbers."""
+"""What a view was made of travels with it, so that a report can hold its numbers."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import ParamSpec, Protocol, Self, TypeVar
+from dataclasses import dataclass
+from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
-from protonlab.model import Profile
+from protonlab.formats.embedded import output_of
+from protonlab.model import Profile, VariantComparison
 from protonlab.model.comparison import Comparison
 
 
-class View(Protocol):
-    """What keeps the profiles that it was made of, and carries them when it is displayed."""
+@dataclass(frozen=True)
+class Sources:
+    """Profiles and comparisons that a view shows.
 
-    def made_of(self, profiles: tuple[Profile, ...]) -> Self:
-        """Return this view with its profiles."""
+    Parameters
+    ----------
+    profiles
+        Each once; both sides of a comparison of two profiles.
+    variants
+        Comparisons of variants.
+    """
+
+    profiles: tuple[Profile, ...] = ()
+    variants: tuple[VariantComparison, ...] = ()
+
+    @classmethod
+    def among(cls, arguments: Iterable[object]) -> Self:
+        """Find what a view's arguments hold."""
+        profiles: dict[int, Profile] = {}  # each once: a comparison's sides may be one
+        variants = []
+        for argument in arguments:
+            if isinstance(argument, Comparison):
+                profiles |= {id(side): side for side in (argument.before, argument.after)}
+            elif isinstance(argument, Profile):
+                profiles[id(argument)] = argument
+            elif isinstance(argument, VariantComparison):
+                variants.append(argument)
+        return cls(tuple(profiles.values()), tuple(variants))
+
+    def bundle(self) -> dict[str, Any]:
+        """Part of an output's bundle that carries them."""
+        return output_of(self.profiles, self.variants)
+
+
+class View(Protocol):
+    """What keeps what it was made of, and carries it when it is displayed."""
+
+    def made_of(self, sources: Sources) -> Self:
+        """Return this view with its sources."""
 
 
 Arguments = ParamSpec("Arguments")
 Made = TypeVar("Made", bound=View)
 
 
-def keeps_profiles(function: Callable[Arguments, Made]) -> Callable[Arguments, Made]:
+def keeps_sources(function: Callable[Arguments, Made]) -> Callable[Arguments, Made]:
     """Let what a function returns keep the profiles and comparisons that it was given."""
 
     @functools.wraps(function)
     def view(*args: Arguments.args, **options: Arguments.kwargs) -> Made:
-        return function(*args, **options).made_of(_profiles((*args, *options.values())))
+        sources = Sources.among((*args, *options.values()))
+        return function(*args, **options).made_of(sources)
 
     return view
-
-
-def _profiles(arguments: Iterable[object]) -> tuple[Profile, ...]:
-    found: dict[int, Profile] = {}  # each once: a comparison's sides may be one
-    for argument in arguments:
-        if isinstance(argument, Comparison):
-            found |= {id(side): side for side in (argument.before, argument.after)}
-        elif isinstance(argument, Profile):
-            found[id(argument)] = argument
-    return tuple(found.values())

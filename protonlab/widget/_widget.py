@@ -16,6 +16,7 @@ from protonlab.model.epilogue_sweep import EpilogueCase, EpilogueSweep
 from protonlab.views import PairsFigure, picture_of, ptx_difference
 from protonlab.views.live import send_plotly
 from protonlab.views.page import panel_source
+from protonlab.views.sources import Sources
 from protonlab.widget._panel import SOURCES, Panel
 from protonlab.widget._run import Run
 from protonlab.widget._words import headline
@@ -175,7 +176,8 @@ class EpilogueWidget(Panel):
         static = self._static()
         if here.is_live:
             place = f'<div class="protonlab-epilogue" data-mount="{self.mount}">{static}</div>'
-            return {"text/html": place, "text/plain": repr(self)}
+            carried = Sources.among((self.comparison,)).bundle()
+            return {"text/html": place, "text/plain": repr(self), **carried}
         if here not in (VS_CODE, COLAB):
             if self.comparison is None:
                 return {"text/html": static, "text/plain": repr(self)}
