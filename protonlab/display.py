@@ -82,17 +82,22 @@ def profile_views(
 
 def show_trace(trace: Trace) -> None:
     """Display a trace: a summary, the timeline, and its kernels, or scopes where it has none."""
+    for part in trace_views(trace, draws=front_end().draws):
+        display(part)  # type: ignore[no-untyped-call]
+
+
+def trace_views(trace: Trace, *, draws: bool) -> list[Any]:
+    """Make what `show_trace` displays, the timeline only where it can be drawn."""
     name = trace.info.name or "trace"
     gpu = f" · {trace.info.gpu}" if trace.info.gpu else ""
     lines = Summary((f"{name}: {trace.summary}{gpu}", *_idle(trace), *trace.info.notes))
     rows = trace.scopes if trace.kernels.empty else trace.kernels
-    parts: list[object] = [lines]
-    if len(rows) and front_end().draws:
+    parts: list[Any] = [lines]
+    if len(rows) and draws:
         parts.append(timeline(trace))
     if len(rows):
         parts.append(Rows(rows.drop(columns="name").set_index("label")))
-    for part in parts:
-        display(part)  # type: ignore[no-untyped-call]
+    return parts
 
 
 def show_comparison(comparison: Comparison) -> None:
@@ -107,9 +112,16 @@ def show_comparison(comparison: Comparison) -> None:
 
 def show_variants(comparison: VariantComparison) -> None:
     """Display a comparison of variants: what it says of itself, then its pairs."""
-    display(InWords(repr(comparison), comparison._repr_html_()))  # type: ignore[no-untyped-call]
-    if len(comparison) > 1 and front_end().draws:
-        display(pairs(comparison))  # type: ignore[no-untyped-call]
+    for part in variant_views(comparison, draws=front_end().draws):
+        display(part)  # type: ignore[no-untyped-call]
+
+
+def variant_views(comparison: VariantComparison, *, draws: bool) -> list[Any]:
+    """Make what `show_variants` displays, the pairs only where they can be drawn."""
+    parts: list[Any] = [InWords(repr(comparison), comparison._repr_html_())]
+    if len(comparison) > 1 and draws:
+        parts.append(pairs(comparison))
+    return parts
 
 
 def comparison_views(comparison: Comparison) -> list[Any]:

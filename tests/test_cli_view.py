@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
+from variant_builders import comparison, noisy
 
 import protonlab
 from protonlab import recorded
@@ -105,7 +106,10 @@ def test_filters_are_anchored_and_say_so_when_nothing_matches() -> None:
             ("tree_scopes_3.9.0.hatchet", "-m", "tiem"),
             "'tiem' is not a metric",
         ),
-        (("trace_3.9.0.chrome_trace",), "is a trace, every launch on a time axis, and no tree"),
+        (
+            ("trace_3.9.0.chrome_trace", "-m", "time", "-d", "2"),
+            "--metrics, --depth: .* is a Trace, which has no tree",
+        ),
         (("viewer_values.json",), "a JSON object without traceEvents"),
         (("tree_scopes_3.9.0.hatchet", "--name", "x"), "--name x: .* is no report, which"),
         (("tree_scopes_3.9.0.hatchet", "-i", "("), "include is not a regular expression"),
@@ -115,6 +119,25 @@ def test_what_cannot_be_viewed_is_said_so(arguments: Sequence[str], says: str) -
     result = run("view", PROFILES / arguments[0], *arguments[1:])
     assert result.exit_code == 1
     assert re.search(says, result.output), result.output
+
+
+def test_traces_and_comparisons_say_what_they_hold(tmp_path: Path) -> None:
+    trace = PROFILES / "gpt_trace_3.9.0.chrome_trace.gz"
+    text = run("view", trace).output
+    assert re.search(r"^trace: .*launches.*\n.* idle .*between its first and its last launch", text)
+    assert re.search(r"^label +", text, re.MULTILINE)
+    page = tmp_path / "t.html"
+    assert run("view", trace, "-o", page).output == f"Page: {page}\n"
+    assert page.read_text().count('<div class="still">') == 1
+
+    measured = comparison(*noisy(30, 1.2))
+    measured.save(tmp_path / "c.json")
+    assert measured.verdict in run("view", tmp_path / "c.json").output
+    assert run("view", tmp_path / "c.json", "-o", page).exit_code == 0
+    assert measured.verdict in page.read_text()
+    result = run("diff", tmp_path / "c.json", trace)
+    assert result.exit_code == 1
+    assert "c.json is a VariantComparison, and this needs a profile" in result.output
 
 
 def test_msgpack_and_empty_profiles_are_viewed() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -40,22 +40,24 @@ def choose(loaded: Loaded | dict[str, Profile], source: Path, name: str | None) 
     return loaded[name]
 
 
-def read_profile_of(source: Path, name: str | None = None) -> Profile:
-    """Load the profile of a file; ProtonLabError when it holds something else."""
+def read_source(source: Path, name: str | None = None) -> Any:
+    """Load a file, or the profile that is meant of a report; ProtonLabError when it is none."""
     from protonlab.formats import load
-    from protonlab.model import Profile, Trace
 
     try:
-        found = choose(load(source), source, name)
+        return choose(load(source), source, name)
     except OSError as error:
         raise ProtonLabError(f"{source}: {error.strerror}") from error
-    if isinstance(found, Profile):
-        return found
-    if isinstance(found, Trace):
+
+
+def read_profile_of(source: Path) -> Profile:
+    """Load the profile of a file; ProtonLabError when it holds something else."""
+    from protonlab.model import Profile
+
+    found = read_source(source)
+    if not isinstance(found, Profile):
         raise ProtonLabError(
-            f"{source} is a trace, every launch on a time axis, and no tree; load it in a notebook "
-            "to see its timeline, or open it at https://ui.perfetto.dev"
+            f"{source} is a {type(found).__name__}, and this needs a profile, a tree with sums; "
+            f"protonlab view {source} shows what it is"
         )
-    raise ProtonLabError(
-        f"{source} is a {type(found).__name__}, which has no tree; load it in a notebook to see it"
-    )
+    return found

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 from protonlab.cli._page import page_path, write_views
-from protonlab.cli._source import SOURCE, read_profile_of
+from protonlab.cli._source import SOURCE, read_source
 from protonlab.errors import ProtonLabError
 
 
@@ -30,7 +30,9 @@ from protonlab.errors import ProtonLabError
     show_default=True,
     help="Order of the frames below each frame.",
 )
-@click.option("--flame", is_flag=True, help="Write a page with flame graph, bars and table.")
+@click.option(
+    "--flame", is_flag=True, help="Write a page: flame graph, bars, table; a trace's timeline."
+)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="The page to write, for --flame."
 )
@@ -52,7 +54,8 @@ def view(
     FILE is what Proton or protonlab wrote, JSON or msgpack, or a report. Every
     frame has its inclusive metrics. A metric without a unit, such as time,
     takes the unit that suits each value; time/ms keeps its own. Patterns are
-    matched from the start of the name.
+    matched from the start of the name. Traces and saved comparisons have no
+    tree; they say what they hold.
 
     With --flame the tree becomes FILE.html in this folder, opened where there
     is a desktop.
@@ -60,19 +63,51 @@ def view(
     from rich.console import Console
 
     from protonlab.display import profile_views
+    from protonlab.model import Profile
     from protonlab.views import profile_tree
 
-    profile = read_profile_of(file, name)
+    found = read_source(file, name)
+    page = page_path(file, output) if flame or output is not None else None
+    if not isinstance(found, Profile):
+        _refuse_options(file, found, metrics=metrics, include=include, exclude=exclude, depth=depth)
+        _show_other(file, found, page)
+        return
     if include is not None or exclude is not None:
-        profile = _filtered(profile, include, exclude)
+        found = _filtered(found, include, exclude)
     wanted = [part.strip() for part in metrics.split(",") if part.strip()] if metrics else None
-    if flame or output is not None:
-        title = profile.info.name or file.name
-        write_views(profile_views(profile, metrics=wanted), title, page_path(file, output))
+    if page is not None:
+        write_views(profile_views(found, metrics=wanted), found.info.name or file.name, page)
         return
     console = Console(highlight=False)
-    tree = profile_tree(profile, metrics=wanted, depth=depth, order=order)
+    tree = profile_tree(found, metrics=wanted, depth=depth, order=order)
     console.print(tree, soft_wrap=not console.is_terminal)
+
+
+def _refuse_options(file: Path, found: Any, **given: Any) -> None:
+    names = ", ".join(f"--{name}" for name, value in given.items() if value is not None)
+    if names:
+        raise ProtonLabError(f"{names}: {file} is a {type(found).__name__}, which has no tree")
+
+
+def _show_other(file: Path, found: Any, page: Path | None) -> None:
+    """Show a trace or a comparison of variants, and let a sweep speak for itself."""
+    from protonlab.display import trace_views, variant_views
+    from protonlab.model import Trace, VariantComparison
+
+    draws = page is not None
+    if isinstance(found, Trace):
+        parts = trace_views(found, draws=draws)
+    elif isinstance(found, VariantComparison):
+        parts = variant_views(found, draws=draws)
+    elif draws:
+        raise ProtonLabError(f"{file} is a {type(found).__name__}, which has no page")
+    else:
+        parts = [found]
+    if page is not None:
+        write_views(parts, file.name, page)
+        return
+    for part in parts:
+        click.echo(str(part))
 
 
 def _filtered(profile: Any, include: str | None, exclude: str | None) -> Any:
