@@ -150,13 +150,18 @@ def test_first_profile_shows_what_it_promises(executed: Run) -> None:
 
 def test_launch_hook_shows_why_excluding_saves_a_graph(executed: Run) -> None:
     notebook = executed(gallery("02")).notebook
-    (magic,) = [cell for cell in notebook.cells if cell.source.startswith("%%proton graphed")]
+    cells = {
+        cell.source.split(maxsplit=2)[1]: cell for cell in notebook.cells if "%%" in cell.source
+    }
+    magic = cells["graphed"]
     texts = [
         output.get("text") or output.data["text/plain"]
         for cell in code_cells(notebook)
         for output in cell.outputs
     ]
-    assert magic.outputs[0].text == "attention_metadata was called 0 times\n"
+    assert magic.outputs[0].text == "calls of attention_metadata: 0\n"
+    assert cells["everything"].outputs[0].text == "calls of attention_metadata: 10\n"
+    assert "calls of attention_metadata: 1\n" in cells["careless"].outputs[-1].text
     assert any("1 kernel filtered (10 launches" in text for text in texts)
     assert "{'add_kernel': (2, 1), 'attention_kernel': (2, 1)}" in texts
     assert any("FlameFigure: graph_exclude · time 1.29 ms · NVIDIA H200" in text for text in texts)
