@@ -106,7 +106,7 @@ def _code(source: str) -> Markup:
 
 def _script(outputs: str) -> Markup:
     """Scripts that the outputs need, each once."""
-    script = views.page_script() if '<div class="protonlab-figure">' in outputs else ""
+    script = views.page_script(outputs) if '<div class="protonlab-figure">' in outputs else ""
     if 'class="protonlab-table"' in outputs:
         script += f"<script>{_view_asset('table.js')}</script>"
     return Markup(script)

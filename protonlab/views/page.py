@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Any
 
@@ -14,18 +14,35 @@ PLOTLY_MIME = "application/vnd.plotly.v1+json"
 _FIGURE = re.compile(
     '<div class="protonlab-figure"><script type="application/json">(.*?)</script>', re.DOTALL
 )
-# Parts of one module, in this order.
-_DRAWING = ("theme.js", "texts.js", "tools.js", "figure.js", "timeline.js")
+_DRAWING = ("theme.js", "figure.js")
+# View -> what it needs behind that.
+_VIEWS = {
+    "flame": ("texts.js", "flame.js"),
+    "timeline": ("texts.js", "asking.js", "timeline.js"),
+    "bars": ("marking.js",),
+    "roofline": ("marking.js",),
+}
+_KERNEL = ("asking.js", "refining.js", "plotly.js", "kernel.js")
 
 
-def drawing_source() -> str:
-    """Source of the ES module that draws figures, zooms, searches and follows the theme."""
-    return "\n".join(map(_source, _DRAWING))
+def drawing_source(views: Iterable[str] = tuple(_VIEWS)) -> str:
+    """Source of the ES module that draws figures, zooms, searches and follows the theme.
+
+    Parameters
+    ----------
+    views
+        Views of the page, as ``layout.meta.protonlab`` names them.
+    """
+    return _module([part for view in views for part in _VIEWS.get(view, ())])
 
 
 def kernel_source() -> str:
     """Source of the same module for pages with a living kernel."""
-    return "\n".join((drawing_source(), _source("plotly.js"), _source("kernel.js")))
+    return _module([*(part for parts in _VIEWS.values() for part in parts), *_KERNEL])
+
+
+def _module(parts: Iterable[str]) -> str:
+    return "".join(map(_source, dict.fromkeys((*_DRAWING, *parts))))
 
 
 def panel_source(panel: str) -> str:
@@ -43,11 +60,19 @@ def _source(name: str) -> str:
     return (resources.files("protonlab.views") / "static" / name).read_text("utf-8")
 
 
-def page_script() -> str:
-    """HTML that draws every figure of a page; it belongs at the end of the body, once."""
+def page_script(figures: str) -> str:
+    """HTML that draws every figure of a page; it belongs at the end of the body, once.
+
+    Parameters
+    ----------
+    figures
+        HTML that holds all of them, each as `figure_html` makes it.
+    """
+    # In a string of the JSON the quotation marks would be escaped.
+    views = [view for view in _VIEWS if f'"view":"{view}"' in figures]
     return (
         f"<script>{get_plotlyjs()}</script>\n"
-        f'<script type="module">\n{drawing_source()}\nwatch(async () => Plotly);\n</script>\n'
+        f'<script type="module">\n{drawing_source(views)}\nwatch(async () => Plotly);\n</script>\n'
     )
 
 

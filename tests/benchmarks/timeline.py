@@ -138,7 +138,7 @@ def main() -> None:
         bundle = figure._repr_mimebundle_()
         page = Path(folder) / "page.html"
         body = figure_html(bundle[PLOTLY_MIME], bundle["text/html"])
-        page.write_text(f'<meta charset="utf-8"><body>{body}{page_script()}', "utf-8")
+        page.write_text(f'<meta charset="utf-8"><body>{body}{page_script(body)}', "utf-8")
         drawn = in_browser(page, options.chromium, options.repeats)
     boxes = {
         meta: sum(len(trace.x) for trace in figure.data if trace.meta == meta)

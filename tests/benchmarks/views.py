@@ -213,7 +213,7 @@ def drawing(browser: Browser, profile: Profile, repeats: int) -> dict[str, Any]:
         for row, width, ident in zip(trace["y"], trace["x"], trace["ids"], strict=True)
         if ident > 0 and width < flame["layout"]["xaxis"]["range"][1]
     )[1]
-    page = PAGE.format(plotly=get_plotlyjs(), module=drawing_source())
+    page = PAGE.format(plotly=get_plotlyjs(), module=drawing_source(["flame"]))
     times: dict[str, list[list[float]]] = {name: [] for name in forms}
     for _ in range(repeats):
         for name, figure in forms.items():

@@ -67,7 +67,7 @@ def open_page(tab: Tab, path: Path, *figures: Any) -> None:
     body = "".join(figure_html(each[PLOTLY_MIME], each["text/html"]) for each in bundles)
     style = "<style>body { background: Canvas; color-scheme: light dark }</style>"
     head = f'<!doctype html><meta charset="utf-8">{style}'
-    path.write_text(f"{head}<body>{body}{page_script()}</body>", "utf-8")
+    path.write_text(f"{head}<body>{body}{page_script(body)}</body>", "utf-8")
     tab.page.context.set_offline(True)
     tab.page.context.route("http*://**", lambda route: route.abort())
     tab.page.goto(path.as_uri())

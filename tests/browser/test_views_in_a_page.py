@@ -28,7 +28,7 @@ def write_page(path: Path, *figures: Any) -> str:
     bundles = [figure._repr_mimebundle_() for figure in figures]
     body = "".join(figure_html(each[PLOTLY_MIME], each["text/html"]) for each in bundles)
     path.write_text(
-        f'<!doctype html><meta charset="utf-8"><body>{body}{page_script()}</body>', "utf-8"
+        f'<!doctype html><meta charset="utf-8"><body>{body}{page_script(body)}</body>', "utf-8"
     )
     return path.as_uri()
 

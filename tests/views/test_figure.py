@@ -7,6 +7,7 @@ import json
 import pickle
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from small_profiles import EVIL, hand, kernel, profile
 
 from protonlab.formats import load
 from protonlab.formats.embedded import PROFILES_MIME
+from protonlab.model import Profile
 from protonlab.views import bars, figure_html, figure_of, flame, page_script, table
-from protonlab.views.page import PLOTLY_MIME
+from protonlab.views.figure import ProfileFigure
+from protonlab.views.page import PLOTLY_MIME, drawing_source, kernel_source
 
 PROFILES = [
     *sorted(Path(__file__).parents[1].glob("profiles/*.hatchet")),
@@ -170,11 +173,33 @@ def test_figure_of_a_stored_output() -> None:
 
 
 def test_page_script_holds_plotly_once_and_loads_nothing() -> None:
-    script = page_script()
+    script = page_script(figure_html(json.loads(flame(hand()).to_json())))
     assert script.count("<script") == 2
     assert "src=" not in re.sub(r"<script>.*?</script>", "", script, count=1, flags=re.DOTALL)
 
 
-def test_the_es_module_stays_small() -> None:
-    module = Path(__file__).parents[2] / "protonlab" / "views" / "static" / "figure.js"
-    assert len(module.read_text("utf-8").splitlines()) <= 250
+def test_the_es_module_of_a_flame_graph_stays_small() -> None:
+    assert len(drawing_source(["flame"]).splitlines()) < 250
+
+
+@pytest.mark.parametrize(
+    ("made", "classes"),
+    [
+        ([flame], {"Drawing", "Flame"}),
+        ([bars], {"Drawing", "Marking"}),
+        ([flame, bars], {"Drawing", "Flame", "Marking"}),
+        ([], {"Drawing"}),
+    ],
+)
+def test_a_page_has_the_code_of_its_own_views(
+    made: list[Callable[[Profile], ProfileFigure]], classes: set[str]
+) -> None:
+    named = profile(kernel('k "view":"timeline"', 5))  # a name is no view
+    figures = [figure_html(json.loads(view(named).to_json())) for view in made]
+    module = page_script("".join(figures)).rpartition('<script type="module">')[2]
+    assert set(re.findall(r"^class (\w+)", module, re.MULTILINE)) == classes
+
+
+def test_a_living_kernel_brings_the_code_of_all_views() -> None:
+    classes = re.findall(r"^class (\w+)", kernel_source(), re.MULTILINE)
+    assert sorted(classes) == ["Drawing", "Flame", "Marking", "RefinedFlame", "Timeline"]

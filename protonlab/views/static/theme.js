@@ -1,5 +1,4 @@
-// Light and dark: figures come in light colours, and are drawn in those of the page. Stands before
-// figure.js in one module.
+// Light and dark: figures come in light colours, and are drawn in those of the page.
 
 const darkMedia = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
 

@@ -1,6 +1,6 @@
-// A timeline in figure.js's module: boxes in rows over time. Plotly zooms and pans; this fits texts to
-// the room that boxes then have, shows detail where little of the time is seen, asks a living kernel
-// for more of it, and knows the way back.
+// A timeline: boxes in rows over time. Plotly zooms and pans; this fits texts to the room that boxes
+// then have, shows detail where little of the time is seen, asks a living kernel for more of it, and
+// knows the way back.
 
 const PAUSE = 200; // milliseconds without a move before the kernel is asked for more
 const PATIENT = 500; // milliseconds for the kernel, before what the page knows itself is shown
@@ -17,7 +17,6 @@ class Timeline {
   // The figure with texts for the range, and either the overview or its detail.
   visible() {
     const { figure, width, plot } = this.drawing;
-    if (!figure.data.length) return figure; // a sentence
     const { xaxis, font, meta } = figure.layout;
     const [low, high] = this.range ?? xaxis.range;
     const room = plot?._fullLayout?.xaxis?._length ?? width - LANE_NAMES;
@@ -43,7 +42,6 @@ class Timeline {
 
   listen() {
     const { plot, host } = this.drawing;
-    if (!this.whole.data.length) return;
     for (const name of ["plotly_relayout", "plotly_doubleclick"]) plot.removeAllListeners(name);
     plot.on("plotly_relayout", () => this.follow());
     plot.on("plotly_doubleclick", () => this.show(null, this.whole));
@@ -68,7 +66,7 @@ class Timeline {
     this.timer = setTimeout(async () => {
       const isThere = () => this.range === range;
       const alone = setTimeout(() => isThere() && this.show(range, this.whole), PATIENT);
-      const refined = await this.drawing.ask({ range });
+      const refined = await askKernels(this.drawing.own.id, { range });
       clearTimeout(alone);
       if (isThere()) this.show(range, refined ?? this.whole);
     }, PAUSE);
@@ -89,3 +87,5 @@ class Timeline {
     event.stopPropagation(); // the notebook has its own use for arrows and Escape
   }
 }
+
+VIEWS.set("timeline", Timeline);

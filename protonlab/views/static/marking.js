@@ -1,0 +1,31 @@
+// A click on a kernel of another view marks it in the nearest flame graph that has it. Stands behind
+// figure.js in one module.
+
+class Marking {
+  constructor(drawing) {
+    this.drawing = drawing;
+  }
+
+  visible() {
+    return this.drawing.figure;
+  }
+
+  listen() {
+    const { plot } = this.drawing;
+    plot.removeAllListeners("plotly_click");
+    plot.on("plotly_click", ({ points: [at] }) => this.mark(at.customdata?.[0]));
+  }
+
+  mark(label) {
+    const top = ({ drawing }) => drawing.host.getBoundingClientRect().top;
+    const away = (flame) => Math.abs(top(flame) - top(this));
+    const [flame] = [...document.querySelectorAll(FIGURES)]
+      .map((host) => host.protonlab?.view)
+      .filter((view) => view?.boxes?.some((box) => box.label === label))
+      .sort((a, b) => away(a) - away(b));
+    flame?.search(`^${label.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`);
+    flame?.drawing.host.scrollIntoView({ behavior: "smooth", block: "nearest" });
+  }
+}
+
+for (const name of ["bars", "roofline"]) VIEWS.set(name, Marking);
