@@ -172,6 +172,17 @@ def test_other_compiled_kernels_are_kept_once(sweep: EpilogueSweep, tmp_path: Pa
     assert sweep.compiled_of(EpilogueCase("ours", 2)) is None
 
 
+def test_sizes_that_run_the_same_kernels_share_their_ptx(sweep: EpilogueSweep) -> None:
+    one, other = EpilogueCase("ours", 1), EpilogueCase("ours", 4)
+    compiled = {one: synthetic_compiled(), other: synthetic_compiled().without_ptx()}
+    some = dataclasses.replace(sweep, compiled=compiled)
+    found = some.compiled_of(other)
+    assert found is not None
+    assert found.a.ptx == synthetic_compiled().a.ptx
+    alone = dataclasses.replace(sweep, compiled={other: compiled[other]})
+    assert alone.compiled_of(other) == compiled[other]
+
+
 def test_without_a_hopper_gpu() -> None:
     with pytest.raises(CaptureError, match="needs an NVIDIA Hopper GPU"):
         sweep_epilogue(epilogue_cases((1,)))

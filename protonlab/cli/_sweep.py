@@ -34,14 +34,16 @@ def sweep(target: Path, **asked: Any) -> None:
     .json or .json.gz holds everything; in .parquet, a table of pairs with the
     rest beside it. protonlab.load() reads both. Ctrl-C keeps what is there.
     """
-    from rich.console import Console
-
-    from protonlab.epilogue import KS, TOKENS, EpilogueCase, epilogue_cases, sweep_epilogue
     from protonlab.model.sweep_document import check_name
 
     check_name(target)
     if not target.absolute().parent.is_dir():
         raise ProtonLabError(f"cannot write {target}: no folder {target.parent}")
+
+    from rich.console import Console
+
+    from protonlab.epilogue import KS, TOKENS, EpilogueCase, epilogue_cases, sweep_epilogue
+
     cases = epilogue_cases(
         asked["tokens"] or TOKENS,
         ks=asked["ks"] or KS,

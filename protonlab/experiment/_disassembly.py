@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -37,11 +38,11 @@ class Disassembly:
 
 
 def cuobjdump() -> Path | None:
-    """Find the tool: Triton's own, then the search path's."""
+    """Find the tool: Triton's own, if it may be run, then the search path's."""
     spec = importlib.util.find_spec("triton")
     if spec is not None and spec.origin:
         own = Path(spec.origin).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
-        if own.is_file():
+        if os.access(own, os.X_OK):
             return own
     found = shutil.which("cuobjdump")
     return Path(found) if found else None
@@ -59,7 +60,7 @@ def disassembled(cubin: bytes, tool: Path | None) -> Disassembly:
     """
     if tool is None:
         return Disassembly(
-            problem="SASS was not read: no cuobjdump, neither Triton's nor on the search path."
+            problem="SASS was not read: neither Triton nor the path has a cuobjdump that runs."
         )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cubin")
@@ -76,7 +77,8 @@ def disassembled(cubin: bytes, tool: Path | None) -> Disassembly:
                 for option in ("-res-usage", "-sass")
             )
         except (OSError, subprocess.SubprocessError) as error:
-            return Disassembly(problem=f"SASS was not read: {tool.name} failed ({error}).")
+            reason = getattr(error, "strerror", None) or type(error).__name__  # without paths
+            return Disassembly(problem=f"SASS was not read: {tool.name} failed ({reason}).")
     found = _USAGE.search(usage)
     if found is None:
         return Disassembly(sass)

@@ -141,7 +141,8 @@ def code_of(text: str) -> str:
 
 def _code(text: str) -> list[tuple[int, str]]:
     """Instructions and directives with the numbers of their lines."""
-    lines = enumerate(text.splitlines(), 1)
+    debug = _DEBUG.search(text)
+    lines = enumerate(text[: debug.start() if debug else None].splitlines(), 1)
     return [
         (number, _COMMENT.sub("", line).rstrip())
         for number, line in lines

@@ -160,8 +160,15 @@ class EpilogueSweep:
         return min(self.comparisons, key=distance, default=None)
 
     def compiled_of(self, case: EpilogueCase) -> CompiledComparison | None:
-        """Find what the switch changed in the compiled kernel; None where that is not known."""
-        return self.compiled.get(case)
+        """Find what the switch changed in the compiled kernel; None where that is not known.
+
+        Sizes that run the same two kernels share the PTX that was kept of one of them.
+        """
+        found = self.compiled.get(case)
+        if found is None or found.a.ptx:
+            return found
+        same = (each for each in self.compiled.values() if each.without_ptx() == found)
+        return next((each for each in same if each.a.ptx), found)
 
     @cached_property
     def _table(self) -> pd.DataFrame:

@@ -166,6 +166,7 @@ class Panel(anywidget.AnyWidget):
             "outputs": found.outputs if found else "",
             "protocol": found.protocol.get("in_words", "") if found else "",
             "compiled": self.compiled.summary if self.compiled else "",
+            "ptx": bool(self.compiled and self.compiled.a.ptx),
         }
 
     def fail(self, problem: str) -> None:

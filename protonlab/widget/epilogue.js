@@ -199,6 +199,7 @@ class Panel {
       this.told = text;
       this.notes.replaceChildren(...told.map((each) => element("p", { textContent: each })));
     }
+    this.ask.hidden = !words.ptx;
     this.keep.disabled = !words.headlines?.length;
   }
 

@@ -1,7 +1,9 @@
-"""The toggle in a real Notebook 7: flip it, move the slider, keep results, reload."""
+"""The toggle in a real JupyterLab and a real Notebook 7: flip it, move the slider, stop, reload."""
 
 from __future__ import annotations
 
+import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +17,22 @@ pytestmark = pytest.mark.browser
 
 PANEL = ".protonlab-epilogue[data-live]"
 DRAWN = f"{PANEL} .chart[data-drawn='first'] .scatterlayer path"
+# Milliseconds from a click on the toggle until the headline and the chart have changed.
+FLIP = """async (panel) => {
+    const [toggle, headline, chart] = ["[role=switch]", ".headline", ".chart"]
+        .map((part) => document.querySelector(panel).querySelector(part));
+    const before = [headline.textContent, chart.dataset.drawn];
+    const start = performance.now();
+    const took = [0, 0];
+    toggle.click();
+    for (let wait = 0; wait < 300 && took.includes(0); wait += 1) {
+        [headline.textContent, chart.dataset.drawn].forEach((now, at) => {
+            if (now !== before[at] && !took[at]) took[at] = performance.now() - start;
+        });
+        if (took.includes(0)) await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return took;
+}"""
 NOTEBOOK = """\
 import protonlab
 sweep = protonlab.load("made_up.json.gz")
@@ -32,6 +50,77 @@ def wait_for_change(page: Page, part: str, before: str) -> str:
         arg=[f"{PANEL} {part}", before],
     )
     return text(page, part)
+
+
+def test_gallery_notebook_in_jupyterlab(lab: Lab, tab: Tab) -> None:
+    from rig import PROJECT
+
+    name = "05_epilogue_overlap.ipynb"
+    shutil.copy(PROJECT / "notebooks" / name, lab.folder / name)
+    lab.open(tab, name)
+    lab.run_all(tab)
+    page = tab.page
+    page.evaluate("document.querySelector('.protonlab-epilogue').scrollIntoView()")
+    page.wait_for_selector(DRAWN, state="attached")
+    assert text(page, ".notes p >> nth=-1").startswith("Numbers: replay of what was recorded on")
+    on = text(page, ".headline"), text(page, ".sentence")
+    assert on[0].startswith("Overlap on: ")
+    tab.screenshot("epilogue_light")
+
+    said, drawn = page.evaluate(FLIP, PANEL)
+    assert 0 < said < 100  # ms; the chart, which plotly draws on a busy machine, may take longer
+    assert 0 < drawn < 1000
+    off = text(page, ".headline"), text(page, ".sentence")
+    assert off[0].startswith("Overlap off: ")
+    assert off[1] != on[1]
+    page.locator(f"{PANEL} [role=switch]").focus()
+    page.keyboard.press("Space")
+    assert text(page, ".headline") == on[0]
+    assert page.locator(f"{PANEL} [role=switch]").get_attribute("aria-checked") == "true"
+
+    cells = page.locator(".jp-CodeCell").count()
+    verdict = text(page, ".notes p >> nth=0")
+    assert verdict.startswith("Verdict: ")
+    slider = page.locator(f"{PANEL} input[type=range]")
+    slider.focus()
+    assert slider.get_attribute("aria-valuetext") == "4"
+    page.keyboard.press("ArrowRight")
+    assert wait_for_change(page, ".sentence", on[1]) != off[1]
+    assert text(page, ".notes p >> nth=0") != verdict
+    assert slider.get_attribute("aria-valuetext") != "4"
+    page.keyboard.press("x")  # in a notebook's command mode this would cut the cell
+    assert page.locator(".jp-CodeCell").count() == cells
+
+    moved = text(page, ".sentence")
+    slider.press("Home")
+    wait_for_change(page, ".sentence", moved)
+    assert slider.get_attribute("aria-valuetext") == "1"
+
+    page.locator(f"{PANEL} .go").click()
+    page.wait_for_selector(f"{PANEL} .status >> text=/Replaying: pair \\d+ of/")
+    assert text(page, ".go") == "Stop"
+    page.locator(f"{PANEL} .go").click()
+    page.wait_for_selector(f"{PANEL} .status >> text=Stopped.")
+    assert text(page, ".go") == "Start"
+
+    tab.set_theme("dark")
+    page.locator(f"{PANEL} summary").click()
+    page.wait_for_selector(f"{PANEL} .protonlab-compiled")
+    page.locator(f"{PANEL} button >> text=Show both PTX").click()
+    tab.screenshot("epilogue_dark")
+    colour = page.locator(f"{PANEL} .chart .xtitle").evaluate("node => node.style.fill")
+    assert colour == "rgb(163, 171, 181)"  # the muted text of a dark page
+    assert len([size for size in tab.received if size > 1_000_000]) == 1  # plotly.js, once
+    assert not tab.errors
+
+    page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+    page.wait_for_timeout(1000)
+    stored = json.loads((lab.folder / name).read_text())
+    first = next(cell for cell in stored["cells"] if cell["cell_type"] == "code")
+    kinds = [set(output["data"]) for output in first["outputs"] if "data" in output]
+    assert kinds == [{"text/html", "text/plain"}]
+    assert len(json.dumps(first)) < 100_000  # it did not grow, and holds no plotly.js
+    tab.set_theme("light")
 
 
 def test_panel_in_notebook_7_and_its_picture_without_the_kernel(lab: Lab, tab: Tab) -> None:

@@ -11,7 +11,7 @@ from protonlab.errors import CaptureError, ProtonLabError
 from protonlab.experiment import compare_compiled
 from protonlab.experiment._disassembly import disassembled
 from protonlab.experiment._residency import Residency, residency
-from protonlab.model.assembly import passages, ptx_instructions, sass_instructions
+from protonlab.model.assembly import code_of, passages, ptx_instructions, sass_instructions
 from protonlab.model.compiled import (
     CONSTANTS,
     LOOPS,
@@ -99,6 +99,14 @@ def test_passages_ignore_numbers_of_registers() -> None:
     (found,) = [passage for passage in passages(PTX_TEXT, changed) if passage.differs]
     assert found.left == ((15, "\tfma.rn.f32 \t%f1, %f2, %f3, %f4;"),)
     assert found.right == ((15, "\tadd.f32 \t%f1, %f2, %f3;"),)
+
+
+def test_code_has_neither_debug_information_nor_paths_of_sources() -> None:
+    debug = '\t.file\t1 "/home/me/kernels.py"\n\t.section\t.debug_info\n\t{\n.b8 1\n\t}\n'
+    code = code_of(PTX_TEXT + debug)
+    assert "kernels.py" not in code
+    assert ".loc" not in code
+    assert code.endswith("$L__BB0_2:\n\tret;\n}\n")
 
 
 def test_passages_leave_long_stretches_out() -> None:
@@ -228,5 +236,8 @@ def test_interpreter_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_cuobjdump_and_with_one_that_fails() -> None:
-    assert "no cuobjdump" in disassembled(b"", None).problem
-    assert "failed" in disassembled(b"", Path("/bin/false")).problem
+    assert "neither Triton nor the path" in disassembled(b"", None).problem
+    problem = disassembled(b"", Path("/bin/false")).problem
+    assert problem == "SASS was not read: false failed (CalledProcessError)."
+    problem = disassembled(b"", Path("/no/such/cuobjdump")).problem
+    assert problem == "SASS was not read: cuobjdump failed (No such file or directory)."

@@ -1,0 +1,103 @@
+"""The recorded sweep of epilogue overlap: where it was measured, how, and what it says."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from protonlab import EpilogueCase, EpilogueWidget, overlap_by_tokens, ptx_difference, recorded
+from protonlab.model.compiled import FLATTENED, LOOPS, PTX, RESOURCES, SPECIALIZED
+from protonlab.model.epilogue_sweep import EpilogueSweep
+
+FILE = Path(recorded.__file__).parent / "epilogue_sweep_3.9.0.json.gz"
+PUBLISHED = EpilogueCase("upstream")
+
+
+@pytest.fixture(scope="module")
+def sweep() -> EpilogueSweep:
+    return recorded.epilogue_sweep()
+
+
+def test_says_where_when_and_how(sweep: EpilogueSweep) -> None:
+    assert FILE.stat().st_size < 400_000
+    assert sweep.info.gpu == "NVIDIA H200"
+    assert sweep.info.versions["triton"] == "3.9.0"
+    assert {"torch", "driver"} <= {*sweep.info.versions}
+    assert sweep.info.when.startswith("20")
+    assert sweep.protocol["protocol"] == "sustained"
+    assert sweep.copy_gbyte_s is not None
+    assert 3_500 < sweep.copy_gbyte_s < 4_800
+
+
+def test_each_case_was_measured_in_pairs_beside_clocks(sweep: EpilogueSweep) -> None:
+    assert {case.kernel for case in sweep.cases} == {"ours", "upstream"}
+    assert {case.tokens for case in sweep.cases if case.kernel == "ours"} == {
+        2**power for power in range(10)
+    }
+    for case, comparison in sweep.comparisons.items():
+        assert comparison.outputs_equal, case
+        assert comparison.protocol["timer"].startswith("Proton"), case
+        pairs = comparison.pairs
+        assert len(pairs) >= 12, case
+        assert set(pairs["order"]) == {"AB", "BA"}
+        for clock in ("sm_clock_mhz", "memory_clock_mhz", "power_w", "temperature_c"):
+            assert (pairs[clock] > 0).all(), case
+
+
+def test_sign_of_the_published_effect_on_upstreams_kernel(sweep: EpilogueSweep) -> None:
+    """2650 GB/s flattened against 2800: overlap costs there."""
+    assert sweep.comparison(PUBLISHED).ratio.low > 1
+
+
+def test_holds_what_the_notebook_says_of_it(sweep: EpilogueSweep) -> None:
+    table = sweep.to_dataframe().set_index(["kernel", "k", "tokens"]).sort_index()
+    faster = 1 / table["ratio_high"] - 1  # by how much overlap is faster at least; below zero: not
+    slower = table["ratio_low"] - 1
+    assert (faster.loc["ours", 256] > 0.1).all()
+    assert (slower.loc["upstream", 5760] > 0).all()
+    assert (table["ratio"].loc["ours", 5760] - 1).abs().max() < 0.06
+    upstream = faster.loc["upstream", 256]
+    assert (upstream[upstream.index <= 16] > 0.1).all()
+    assert (slower.loc["upstream", 256][[32, 64]] > 0).all()
+    (crossing,) = sweep.crossings("upstream", 256)
+    assert 16 < crossing < 32
+
+
+def test_holds_no_path_of_the_machine_that_recorded_it() -> None:
+    text = gzip.decompress(FILE.read_bytes()).decode()
+    assert not re.search(r"/(tmp|home|root|usr|opt|work|mnt)/", text)
+
+
+def test_only_upstreams_switch_moves_warp_specialization(sweep: EpilogueSweep) -> None:
+    for kernel, moved in (("ours", 0), ("upstream", 1)):
+        compiled = sweep.compiled_of(EpilogueCase(kernel))
+        assert compiled is not None
+        assert compiled.a.fact(LOOPS, FLATTENED) == 1
+        assert compiled.b.fact(LOOPS, FLATTENED) == 0
+        assert compiled.a.fact(LOOPS, SPECIALIZED) == moved
+        assert compiled.b.fact(LOOPS, SPECIALIZED) == 0
+        assert compiled.a.fact(PTX, "wgmma") > 0
+        assert compiled.a.fact(RESOURCES, "registers a thread") > 32
+        assert ("also moves warp specialisation" in compiled.notes[0]) is bool(moved)
+
+
+def test_ptx_of_one_size_of_each_is_kept(sweep: EpilogueSweep) -> None:
+    kept = [compared for compared in sweep.compiled.values() if compared.a.ptx]
+    assert {compared.a.target for compared in kept} == {"cuda:90"}
+    assert len(kept) >= 2
+    assert str(ptx_difference(kept[0])).startswith("- overlap")
+
+
+def test_widget_and_figure_show_it(sweep: EpilogueSweep) -> None:
+    panel = EpilogueWidget(source="replay")
+    assert panel.case == EpilogueCase()
+    assert panel.words["verdict"] == sweep.comparison(EpilogueCase()).verdict
+    assert "recorded on NVIDIA H200" in panel.words["label"]
+    assert "NVIDIA H200" in overlap_by_tokens(sweep, kernel="upstream").layout.title.text
+    panel.tokens = 16
+    kept = panel.keep()
+    assert len(kept) == 4  # the comparison, both profiles, what the switch changed
+    panel.close()
