@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from protonlab.capture import _surroundings
 from protonlab.capture._part import Part
-from protonlab.capture.clocks import Clocks
+from protonlab.capture.clocks import Clocks, driver_version
 from protonlab.capture.proton_words import CheckedWords
 from protonlab.formats import read_profile, read_trace
 from protonlab.model import Profile, ProfileInfo, Trace
@@ -62,12 +62,13 @@ class Source:
         """How the profile came to be, without clocks: they depend on the GPUs that it names."""
         seen, record = self.seen, self.seen.record
         backend = self.words.backend or _surroundings.default_backend()
+        driver = "" if seen.interpreted else driver_version()
         return ProfileInfo(
             name=self.name,
             backend=INTERPRETER if seen.interpreted else backend,
             context=self.words.context,
             mode=str(self.words.mode or ""),
-            versions=_surroundings.versions(),
+            versions={**_surroundings.versions(), **({"driver": driver} if driver else {})},
             gpu="" if seen.interpreted else _surroundings.gpu_name(),
             when=self.when,
             include=seen.hook.include,

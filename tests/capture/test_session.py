@@ -13,6 +13,7 @@ from triton.profiler.flags import flags
 
 from protonlab import CaptureError, LaunchHook, ProtonLabError, Session
 from protonlab.capture import _proton
+from protonlab.capture.clocks import nvml_problem
 
 
 def names(session: Session) -> list[str]:
@@ -30,6 +31,8 @@ def test_profile_and_its_info() -> None:
     )  # fmt: skip
     assert info.backend == ("interpreter, CPU" if knobs.runtime.interpret else "cupti")
     assert {"triton", "torch", "python"} <= info.versions.keys()
+    on_gpu = not knobs.runtime.interpret and nvml_problem() is None
+    assert ("driver" in info.versions) == on_gpu
     assert info.when.count(":") >= 3  # a time with its zone
     assert info.launches == {"add_kernel": (1, 1), "plain_kernel": (1, 0)}
     assert names(session) == ["add_kernel [n=128]", "plain_kernel"]
