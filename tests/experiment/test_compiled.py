@@ -235,6 +235,22 @@ def test_interpreter_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         compare_compiled({"overlap": lambda: None, "serial": lambda: None})
 
 
+def test_a_function_that_launches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    with pytest.raises(ProtonLabError, match="variant 'overlap' launched no Triton kernel"):
+        compare_compiled({"overlap": lambda: None, "serial": lambda: None})
+
+
+def test_a_function_that_raises_leaves_triton_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    from triton.runtime.jit import JITFunction
+
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    before = JITFunction.run
+    with pytest.raises(ZeroDivisionError):
+        compare_compiled({"overlap": lambda: 1 / 0, "serial": lambda: None})
+    assert JITFunction.run is before
+
+
 def test_without_cuobjdump_and_with_one_that_fails() -> None:
     assert "neither Triton nor the path" in disassembled(b"", None).problem
     problem = disassembled(b"", Path("/bin/false")).problem
