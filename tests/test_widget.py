@@ -285,7 +285,7 @@ def test_on_a_gpu_it_measures_answers_meanwhile_and_frees_the_memory() -> None:
             start = asyncio.get_running_loop().time()
             await asyncio.sleep(0.01)
             longest = max(longest, asyncio.get_running_loop().time() - start)
-        assert longest < 0.25  # Triton's compiler holds Python now and then
+        assert longest < 1  # Triton's compiler holds Python now and then
         assert panel.running
         assert panel.compiled is not None
         assert "copy, measured" in str(panel.figure().layout.annotations)
