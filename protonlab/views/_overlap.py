@@ -186,19 +186,20 @@ def _layout(
     low, high = min(values), max(values)
     padding = _PADDING * (high - low) or 1.0
     low = max(low - padding, 0.0) if show == "gbyte/s" else low - padding
-    at = rows["tokens"].tolist()
-    ends = [math.log10(at[0]) - 0.06, math.log10(at[-1]) + 0.06]
+    tokens = rows["tokens"].tolist()
+    ends = [math.log10(tokens[0]) - 0.06, math.log10(tokens[-1]) + 0.06]
     unit = "GB/s" if show == "gbyte/s" else "%"
     layout["xaxis"] = _axis("tokens per expert", ends) | {
         "type": "log",
-        "tickvals": at,
-        "ticktext": [f"{count:,}" for count in at],
+        "tickvals": tokens,
+        "ticktext": [f"{count:,}" for count in tokens],
     }
     layout["yaxis"] = _axis(unit, [low, high + padding])
     layout["shapes"] = [_upright(crossing) for crossing in crossings]
     if show == "difference":
         layout["shapes"].append(_level())
-    layout["annotations"] += [_crossing(crossing, ends) for crossing in crossings]
+    words = "they cross at about {:.0f} tokens" if len(crossings) == 1 else "{:.0f} tokens"
+    layout["annotations"] += [_crossing(at, words.format(at), ends) for at in crossings]
     return layout
 
 
@@ -228,10 +229,10 @@ def _level() -> dict[str, Any]:
     return {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": 0, "y1": 0, "line": look}
 
 
-def _crossing(at: float, ends: Sequence[float]) -> dict[str, Any]:
+def _crossing(at: float, words: str, ends: Sequence[float]) -> dict[str, Any]:
     place = math.log10(at)  # plotly takes annotations on a logarithmic axis so
     return {
-        "text": f"they cross at about {at:.0f} tokens",
+        "text": words,
         **{"x": place, "y": 1, "yref": "paper", "yanchor": "bottom"},
         "xanchor": "right" if place > sum(ends) / 2 else "left",
         "showarrow": False,

@@ -8,6 +8,7 @@ import math
 import pytest
 from sweeps import SHORT, synthetic_sweep
 
+from protonlab import recorded
 from protonlab.errors import ProtonLabError
 from protonlab.views import overlap_by_tokens, picture_of
 
@@ -78,3 +79,13 @@ def test_empty_sweep_is_a_sentence() -> None:
     assert empty.to_dataframe().empty
     assert empty.to_pairs().empty
     assert empty.nearest(SWEEP.cases[0]) is None
+
+
+def test_several_crossings_have_short_labels() -> None:
+    sweep = recorded.epilogue_sweep()
+    crossings = sweep.crossings("ours", 5760)
+    assert len(crossings) > 1
+    texts = [each.text for each in overlap_by_tokens(sweep).layout.annotations]
+    assert [text for text in texts if text.endswith(" tokens")] == [
+        f"{at:.0f} tokens" for at in crossings
+    ]
