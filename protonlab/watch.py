@@ -26,7 +26,7 @@ from protonlab.errors import CaptureError
 from protonlab.front_end import HEADLESS, FrontEnd, front_end
 from protonlab.model import Profile
 from protonlab.model.units import counted
-from protonlab.views import KernelTable, bars, picture_of, table
+from protonlab.views import KernelTable, bars, table, themed_picture_of
 
 _TICK_S = 1.0
 _SHARE = 0.05  # of the time: the most that the live view may take
@@ -211,7 +211,7 @@ class Watch:
         lines = (f"recording, {whole:.0f} s · {self._cost(whole)}", *summary(profile).lines)
         if profile.kernels.empty:
             return SoFar(Summary(lines))
-        drawn = picture_of(bars(profile, top=_DRAWN))
+        drawn = themed_picture_of(bars(profile, top=_DRAWN))
         return SoFar(Summary(lines), drawn, table(profile, top=_LISTED))
 
     def _cost(self, whole: float) -> str:

@@ -14,7 +14,7 @@ from protonlab.views.flame_figure import FlameFigure
 from protonlab.views.flame_options import FlameOptions
 from protonlab.views.kernel_table import KernelTable
 from protonlab.views.page import PLOTLY_MIME, figure_html, figure_of, page_script
-from protonlab.views.svg import picture_of
+from protonlab.views.svg import picture_of, themed_picture_of
 from protonlab.views.text_tree import TextTree, comparison_tree, profile_tree
 
 __all__ = [
@@ -43,5 +43,6 @@ __all__ = [
     "ptx_difference",
     "roofline",
     "table",
+    "themed_picture_of",
     "timeline",
 ]

@@ -3,7 +3,7 @@
 It is made from plotly's JSON, so a title that a person changed is changed here too. Bars, points,
 lines, texts, whiskers, hatching, reference lines and notes are drawn; what else a person adds is
 left to plotly. The picture has its own white ground, because nobody swaps its colours on a dark
-page.
+page, but for what a notebook shows only while it runs (`themed_picture_of`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,27 @@ _THINNEST = 0.3  # pixels; a narrower box cannot be seen
 _GAP = 0.6  # pixels between a box and the next
 _LINE = 16  # pixels from one line of a note to the next
 _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
+# Where a notebook says that it is dark: JupyterLab and Notebook 7, VS Code.
+_IN_THE_DARK = ':is([data-jp-theme-light="false"], .vscode-dark) .protonlab-picture'
 _DASHES = {"dash": "6 4", "dot": "2 3", "dashdot": "6 3 2 3"}
 
 
 def picture_of(figure: go.Figure) -> str:
     """Draw a figure of this package as HTML that needs neither script nor browser."""
     return in_html(drawing(json.loads(figure.to_json())))
+
+
+def themed_picture_of(figure: go.Figure) -> str:
+    """Draw a figure as `picture_of` does, in dark colours where the notebook around it is dark."""
+    drawn = drawing(json.loads(figure.to_json()))
+    twins = theme.DARK_TWINS | {theme.PAGE[0]: "transparent"}
+    rules = [
+        f'{_IN_THE_DARK} [{part}="{light}"] {{{part}: {dark}}}'
+        for light, dark in twins.items()
+        for part in ("fill", "stroke")
+        if f'{part}="{light}"' in drawn
+    ]
+    return f'<style>{"".join(rules)}</style><div class="protonlab-picture">{in_html(drawn)}</div>'
 
 
 def in_html(drawn: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from protonlab.capture import _proton
+from protonlab.views.theme import KINDS, TEXT
 
 if TYPE_CHECKING:
     from rig import Lab, Tab
@@ -52,6 +53,25 @@ BARS = """() => {
 }"""
 
 
+# Colours of a bar and of the title, in a light and in a dark notebook.
+COLOURS = """() => {
+    const picture = document.querySelector(".protonlab-picture svg");
+    const marks = [picture.querySelectorAll("rect")[1], picture.querySelector("text")];
+    return ["true", "false"].map((isLight) => {
+        const before = document.body.dataset.jpThemeLight;
+        document.body.dataset.jpThemeLight = isLight;
+        const colours = marks.map((mark) => getComputedStyle(mark).fill);
+        document.body.dataset.jpThemeLight = before;
+        return colours;
+    });
+}"""
+
+
+def rgb(*colours: str) -> list[str]:
+    """Colours as a browser writes them."""
+    return [f"rgb{tuple(bytes.fromhex(colour[1:]))}" for colour in colours]
+
+
 def launches(text: str) -> int:
     found = re.search(r"\((\d+) launches", text)
     assert found is not None, text
@@ -65,6 +85,9 @@ def test_live_cell(lab: Lab, tab: Tab) -> None:
     first = tab.page.wait_for_function(COUNT, timeout=60_000).json_value()
     tab.page.wait_for_selector(".protonlab-progress >> text=/run1: recording, \\d+ s/")
     tab.screenshot("live_cell")
+    (light, dark) = tab.page.evaluate(COLOURS)
+    assert light == rgb(KINDS["kernel"].fill.light, TEXT.light)
+    assert dark == rgb(KINDS["kernel"].fill.dark, TEXT.dark)
     title, kernel, value = tab.page.evaluate(BARS).split("|")
     assert title == "run1 · kernels by time · interpreter, CPU"
     assert kernel == "_p_double"
