@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import pandas as pd
 
 from protonlab.model.frames import IntArray, subtree_ends
-from protonlab.model.renames import base_name, one_to_one, without_numbers
+from protonlab.model.renames import Spellings, one_to_one
 
 _ABSENT = -1
-# How names are read, from strict to loose: with the device, as they are, then as renames.
-_LEVELS: tuple[Callable[[str], str], ...] = (str, str, without_numbers, base_name)
-_EXACT = 2
+_EXACT = 2  # ways to read a name that are no renames
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +72,14 @@ class _Side:
         return lambda row: (spelling(self.names[row]), self.kinds[row])
 
 
-def align(before: pd.DataFrame, after: pd.DataFrame) -> Alignment:
+def align(before: pd.DataFrame, after: pd.DataFrame, names: Spellings) -> Alignment:
     """Lay two frame tables over each other, by the rule `protonlab.model.renames.RULE`.
 
     Below one parent stand first the frames before, in their order, then what was added.
     """
     one, other = _Side.of(before), _Side.of(after)
-    spellings = tuple(map(cache, _LEVELS))
+    # From strict to loose: with the device, as they are, then as renames.
+    spellings = (str, str, names.without_numbers, names.base_name)
     # What goes into the result as one piece: a pair of frames, or a frame with all below it that
     # the other side has not. First row before and after, parent in the result, depth, rows.
     pieces: list[tuple[int, int, int, int, int]] = []

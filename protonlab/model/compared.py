@@ -12,7 +12,7 @@ from protonlab.model.alignment import Alignment
 from protonlab.model.changes import VALUE_COLUMNS, change_columns
 from protonlab.model.frames import FloatArray, IntArray, categorical
 from protonlab.model.measured import Measured
-from protonlab.model.renames import renamed
+from protonlab.model.renames import Spellings, renamed
 
 Sides = tuple[Measured, Measured]
 Rows = tuple[IntArray, IntArray]
@@ -58,7 +58,7 @@ def compared_frames(alignment: Alignment, sides: Sides) -> pd.DataFrame:
     )
 
 
-def compared_kernels(alignment: Alignment, sides: Sides) -> pd.DataFrame:
+def compared_kernels(alignment: Alignment, sides: Sides, names: Spellings) -> pd.DataFrame:
     """Compare kernel by kernel; the columns are those of `Comparison.kernels`."""
     tables = [side.kernels for side in sides]
     old, new = (list(map(str, table.index)) for table in tables)
@@ -67,6 +67,7 @@ def compared_kernels(alignment: Alignment, sides: Sides) -> pd.DataFrame:
         [name for name in old if name not in common],
         [name for name in new if name not in common],
         _places_taken(alignment, sides),
+        names,
     )
     taken = {*partner.values()}
     pairs: list[tuple[str | None, str | None]] = [(name, partner.get(name)) for name in old]

@@ -21,7 +21,7 @@ from protonlab.model.devices import IDEAL_BYTES, IDEAL_FLOPS
 from protonlab.model.measured import Measured
 from protonlab.model.metrics import Metric
 from protonlab.model.profile import Profile
-from protonlab.model.renames import RULE
+from protonlab.model.renames import RULE, Spellings
 
 _TREE = ("parent_id", "depth")
 
@@ -75,7 +75,7 @@ class Comparison:
         """
         total = self.frames.iloc[0]
         parts = [
-            f"{count} {change}"
+            f"{count:,} {change}"
             for change in CHANGES
             if (count := int((self.kernels["change"] == change).sum()))
         ]
@@ -164,9 +164,10 @@ def compare(before: Profile, after: Profile, *, metric: str = "time") -> Compari
         Measured.of(before, metrics[0], per_repeat=per_repeat),
         Measured.of(after, metrics[1], per_repeat=per_repeat),
     )
-    alignment = align(sides[0].profile.frames, sides[1].profile.frames)
+    names = Spellings()
+    alignment = align(sides[0].profile.frames, sides[1].profile.frames, names)
     frames = compared_frames(alignment, sides)
-    kernels = compared_kernels(alignment, sides)
+    kernels = compared_kernels(alignment, sides, names)
     notes = tuple(notes_on(before, after, wanted, kernels))
     return Comparison(before, after, wanted, frames, kernels, RULE, notes)
 

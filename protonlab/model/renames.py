@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cache
 from typing import TypeVar
 
 from protonlab.model.labels import demangle
@@ -59,10 +60,24 @@ def base_name(name: str) -> str:
     >>> base_name("nvjet_sm90_tst_128x256_64x4_2x1_v_bz_coopA_NTN")
     'nvjet_sm_tst_NTN'
     """
-    text = _SWITCH.sub("#", _LAUNCH_SUFFIX.sub("", without_numbers(name)))
+    return _base_of(without_numbers(name))
+
+
+def _base_of(text: str) -> str:
+    """Go on from a name without its numbers."""
+    text = _SWITCH.sub("#", _LAUNCH_SUFFIX.sub("", text))
     if text.startswith("nvjet"):
         text = _SCHEDULING.sub("", text)
     return _NUMBERS.sub("", text)
+
+
+class Spellings:
+    """Names as `without_numbers` and `base_name` write them, each worked out once."""
+
+    def __init__(self) -> None:
+        numberless: Callable[[str], str] = cache(without_numbers)
+        self.without_numbers = numberless
+        self.base_name: Callable[[str], str] = cache(lambda name: _base_of(numberless(name)))
 
 
 def one_to_one(
@@ -86,7 +101,10 @@ def one_to_one(
 
 
 def renamed(
-    before: Sequence[str], after: Sequence[str], seen: Iterable[tuple[str, str]]
+    before: Sequence[str],
+    after: Sequence[str],
+    seen: Iterable[tuple[str, str]],
+    spellings: Spellings,
 ) -> dict[str, str]:
     """Say what the kernels that only one profile has are called in the other.
 
@@ -96,6 +114,8 @@ def renamed(
         Names of kernels, those that both have left out.
     seen
         Pairs that took each other's place somewhere in the tree.
+    spellings
+        Of names that were read before.
 
     Returns
     -------
@@ -106,7 +126,7 @@ def renamed(
     placed = {pair for pair in seen if pair[0] in here and pair[1] in there}
     left, right = Counter(one for one, _ in placed), Counter(other for _, other in placed)
     pairs = {one: other for one, other in sorted(placed) if left[one] == right[other] == 1}
-    for key in (without_numbers, base_name):
+    for key in (spellings.without_numbers, spellings.base_name):
         taken = set(pairs.values())
         ones = [name for name in here if name not in pairs]
         others = [name for name in there if name not in taken]
