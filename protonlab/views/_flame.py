@@ -20,7 +20,7 @@ from protonlab.views.search import Found, find
 from protonlab.views.sources import keeps_sources
 from protonlab.views.tree import ProfileTree, Tree
 
-_NOTE_LINE = 130  # letters
+_NOTE_LINE = 115  # letters, which a notebook beside a file browser has room for
 _WIDTHS = "Each frame is as wide as the larger of its two values."
 
 

@@ -124,7 +124,7 @@ def _footnote(notes: Sequence[str]) -> dict[str, Any]:
     return {
         "text": "<br>".join(map(escaped, notes)),
         **{"x": 0, "xanchor": "left", "xref": "paper"},
-        **{"y": 0, "yanchor": "top", "yref": "paper"},
+        **{"y": 0, "yanchor": "top", "yref": "paper", "yshift": -_GAP // 4},
         "showarrow": False,
         "align": "left",
         "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
