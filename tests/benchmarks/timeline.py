@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import os
 import platform
 import statistics
 import sys
@@ -122,6 +123,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--chromium", default="/usr/bin/chromium")
+    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
@@ -164,8 +166,12 @@ def main() -> None:
         "versions": {name: version(name) for name in ("plotly", "pandas", "msgspec", "numpy")}
         | {"python": platform.python_version()},
         "repeats": options.repeats,
+        "cpus": os.cpu_count(),
+        "load_average": os.getloadavg(),
     }
     print(json.dumps(result, indent=1))
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

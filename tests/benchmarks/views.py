@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import shutil
 import statistics
@@ -261,7 +262,7 @@ def main() -> None:
     options.add_argument("--json", type=Path)
     given = options.parse_args()
     result: dict[str, Any] = {
-        "repeats": given.repeats,
+        **{"repeats": given.repeats, "cpus": os.cpu_count(), "load_average": os.getloadavg()},
         "versions": {name: version(name) for name in ("plotly", "pandas", "numpy")}
         | {"python": platform.python_version()},
         "building_ms": building(given.repeats),
