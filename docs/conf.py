@@ -93,8 +93,10 @@ myst_substitutions = {
 
 # ---- the gallery lies beside this folder, where the wheel takes it from
 
+for copied in (DOCS / "tutorial").glob("*.ipynb"):
+    copied.unlink()
 for notebook in (PROJECT / "notebooks").glob("*.ipynb"):
-    shutil.copy(notebook, DOCS / "tutorial")
+    shutil.copy2(notebook, DOCS / "tutorial")  # with its time, by which Sphinx knows what is new
 
 # ---- the site opens without a network
 
