@@ -46,6 +46,9 @@ myst_heading_anchors = 3
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_execution_show_tb = True
+# A widget lives in a kernel; a page has its picture, and loads nothing for it.
+nb_ipywidgets_js = {}
+nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
 suppress_warnings = ["mystnb.unknown_mime_type"]  # plotly's JSON, which stands beside a picture
 if tags.has("without_gallery"):  # noqa: F821  (Sphinx defines it)
     nb_execution_excludepatterns = ["tutorial/*"]  # the tests of the gallery have run it
