@@ -222,14 +222,12 @@ class ProtonMagics(Magics):
             return
         if isinstance(profile, Trace):
             return display.show_trace(profile)
+        recording.watch.say("drawing …")
         try:
-            for name in metrics or ():
-                profile.metric(name)
+            display.show(profile, view, metrics, first=recording.watch.replace)
         except MetricError as error:  # only now it is known what the kernels record
             print(error)
-            metrics = None
-        recording.watch.say("drawing …")
-        display.show(profile, view, metrics, first=recording.watch.replace)
+            display.show(profile, view, first=recording.watch.replace)
 
     def _close_abandoned(self) -> None:
         """Close the session of a cell that ended without an event: ``await run_cell_async(…)``."""

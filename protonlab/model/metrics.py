@@ -21,6 +21,7 @@ flops and a kernel's own metrics are modelled: they come from its launch metadat
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from protonlab.model.devices import IDEAL_BYTES, IDEAL_FLOPS
 from protonlab.model.frames import FloatArray, IntArray, MetricColumn
 from protonlab.model.units import format_quantity
 
+MOST_METRICS = 16  # that a view shows by itself
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 _RATE = re.compile(r"([kmgt]?)(byte|flop(?:8|16|32|64)?)")
@@ -241,7 +243,10 @@ class _Grammar:
 
 
 def available_metrics(columns: Sequence[MetricColumn]) -> list[str]:
-    """Metrics worth showing for these columns: time first, then rates of what was recorded."""
+    """Metrics worth showing for these columns: time first, then rates of what was recorded.
+
+    At most `MOST_METRICS`: nobody reads a table of a thousand columns.
+    """
     grammar = _Grammar(columns)
     names = ["time/us", "time/%", "count", "avg_time/us"]
     for column in columns:
@@ -251,7 +256,8 @@ def available_metrics(columns: Sequence[MetricColumn]) -> list[str]:
             names.append(f"t{column.column.replace('flops', 'flop')}/s")
         elif column.additive and column.column not in ("time_ns", "count"):
             names.append(f"{column.stem}/s" if not column.unit else f"{column.stem}/{column.unit}")
-    return [name for name in names if grammar.parse(name) is not None]
+    suiting = (name for name in names if grammar.parse(name) is not None)
+    return list(itertools.islice(suiting, MOST_METRICS))
 
 
 def unknown_metric(name: str, columns: Sequence[MetricColumn]) -> str:
@@ -262,10 +268,16 @@ def unknown_metric(name: str, columns: Sequence[MetricColumn]) -> str:
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return (
         f"{name!r} is not a metric of this profile.{hint}\n"
-        f"It recorded: {', '.join(plain) or 'nothing'}. Use {', '.join(known) or 'nothing'}, "
+        f"It recorded: {_listed(plain)}. Use {', '.join(known) or 'nothing'}, "
         "a recorded metric, one by another (bytes/n_tokens), by time (n_tokens/s), "
         "as a share (time/%, time/%parent), or util."
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - 2 * MOST_METRICS
+    shown = ", ".join(names[: 2 * MOST_METRICS]) or "nothing"
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _measured(column: MetricColumn) -> bool:

@@ -112,13 +112,13 @@ class Profile:
         result = source[text].astype(
             {name: object for name in text if isinstance(source[name].dtype, pd.CategoricalDtype)}
         )
+        found: dict[str, object] = {}
         for metric in wanted:
-            if metric.form == "util_bound":
-                result[metric.name] = metric.bounds(table)
-                continue
-            result[metric.name] = metric.values(table, parent)
-            if metric.form == "util":
-                result["util_bound"] = metric.bounds(table)
+            if metric.form != "util_bound":
+                found[metric.name] = metric.values(table, parent)
+            if metric.form in ("util", "util_bound"):
+                found["util_bound"] = metric.bounds(table)
+        result = pd.DataFrame({**result, **found}, index=result.index)
         if by == "frame" and not overhead:
             result = result[~self.overhead]
         return result

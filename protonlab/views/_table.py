@@ -9,6 +9,7 @@ import pandas as pd
 from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model import Metric, Profile
 from protonlab.model.comparison import Comparison
+from protonlab.model.metrics import MOST_METRICS
 from protonlab.model.units import counted
 from protonlab.views.columns import Column, column_of
 from protonlab.views.compared_table import compared_table
@@ -81,6 +82,10 @@ def table(
         notes.append("No kernel was recorded.")
     if len(values) > top:
         notes.append(f"{counted(len(values) - top, 'more kernel')}: top={top}.")
+    if metrics is None and len(wanted) >= MOST_METRICS:
+        notes.append(
+            "More was recorded than is shown: profile.columns lists it, metrics= names it."
+        )
     labels = [shortened(cleaned(str(label)), _LONGEST_LABEL) for label in listed["label"]]
     columns = [Column("kernel", tuple(labels), is_text=True)]
     columns += [column_of(metric, listed[metric.name]) for metric in wanted]
