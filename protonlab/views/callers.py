@@ -73,9 +73,11 @@ class CallersTree(MeasuredTree):
         result = {name: np.full(len(self.value), np.nan) for name in columns}
         for node, row in self._members(nodes):
             for name, values in columns.items():
-                present = ~np.isnan(values[row])
-                where, back = np.unique(node[present], return_inverse=True)
-                result[name][where] = np.bincount(back, weights=values[row][present])
+                own = values[row]
+                present = ~np.isnan(own)
+                sums = np.bincount(node[present], weights=own[present], minlength=len(self.value))
+                found = np.bincount(node[present], minlength=len(self.value)) > 0
+                result[name][found] = sums[found]
         table = pd.DataFrame({name: values[nodes] for name, values in result.items()}, index=nodes)
         table.attrs["total"] = {name: float(values[0]) for name, values in result.items()}
         return table
