@@ -82,6 +82,9 @@ def bar_layout(
     above = theme.ROW_HEIGHT * len(lines)
     layout["margin"]["t"] += above
     layout["height"] += above
+    if legend > 1:  # a wide page needs fewer rows than these; what is left over goes to the bottom
+        top = theme.LEGEND_HEIGHT * legend + theme.MARGIN["b"]
+        layout["legend"] |= {"y": top / layout["height"], "yanchor": "top"}
     layout["margin"]["r"] = after
     return layout
 

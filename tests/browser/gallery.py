@@ -38,9 +38,16 @@ VIEWS: dict[str, Callable[[], Any]] = {
     ),
     "flame_of_two_ranks": lambda: flame(compare(recording("ddp_rank0"), recording("ddp_rank1"))),
     "bars": lambda: bars(recording("gpt_train"), top=12),
-    "bars_of_bandwidth": lambda: bars(recorded.moe_sweep(), metric="gbyte/s"),
+    "bars_of_bandwidth": lambda: bars(recorded.moe_sweep(), metric="gbyte/s", lines="peak"),
+    "bars_stacked": lambda: bars(recording("gpt_train"), by=("kernel", "scope"), top=12),
+    "bars_of_difference": lambda: bars(
+        compare(recording("ddp_rank0"), recording("ddp_rank1")), top=8
+    ),
     "timeline": lambda: timeline(recording("gpt_trace")),
     "timeline_in_kernel": lambda: timeline(recording("instrumentation")),
     "roofline": lambda: roofline(recorded.moe_sweep()),
     "table": lambda: table(recording("gpt_train"), top=12),
+    "table_of_difference": lambda: table(
+        compare(recording("ddp_rank0"), recording("ddp_rank1")), top=8
+    ),
 }

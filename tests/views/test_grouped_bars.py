@@ -15,7 +15,7 @@ from protonlab.errors import MetricError, ProtonLabError
 from protonlab.formats import load
 from protonlab.model import Profile
 from protonlab.model.repeats import Repeats
-from protonlab.views import BarsFigure, bars
+from protonlab.views import BarsFigure, bars, theme
 
 STACKED = ("kernel", "scope")
 
@@ -157,6 +157,17 @@ def test_scopes_beyond_six_are_one_part() -> None:
     assert [trace.name for trace in parts] == [*(f"s{i}" for i in range(6)), "3 other scopes"]
     # 10 + 9 + … + 5 = 45, then 4 + 3 + 2
     assert (parts[-1].base[0], parts[-1].x[0]) == (45, 9)
+
+
+def test_legend_of_many_rows_begins_below_the_notes() -> None:
+    tree = profile(
+        *(frame(f"{'s' * 30}{i}", kernel("k", 10 - i)) for i in range(7)), kernel("l", 1)
+    )
+    layout = bars(tree, by=STACKED, top=1).layout
+    assert note(bars(tree, by=STACKED, top=1)) == "1 more kernel: top=1."
+    notes = layout.height - layout.margin.b + theme.NOTE_HEIGHT  # pixels from the top of the figure
+    assert notes < layout.height * (1 - layout.legend.y) <= notes + 20
+    assert layout.legend.yanchor == "top"
 
 
 def test_stack_of_seven_scopes_names_them_all() -> None:
