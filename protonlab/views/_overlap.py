@@ -12,7 +12,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.model.epilogue_sweep import OVERLAP, SERIAL, EpilogueSweep
 from protonlab.views import theme
 from protonlab.views.figure import ProfileFigure
-from protonlab.views.layout import empty_layout, layout_of, title_of
+from protonlab.views.layout import empty_layout, fixed_axis, layout_of, title_of
 from protonlab.views.names import escaped
 
 Shown = Literal["gbyte/s", "difference"]
@@ -189,34 +189,18 @@ def _layout(
     tokens = rows["tokens"].tolist()
     ends = [math.log10(tokens[0]) - 0.06, math.log10(tokens[-1]) + 0.06]
     unit = "GB/s" if show == "gbyte/s" else "%"
-    layout["xaxis"] = _axis("tokens per expert", ends) | {
+    layout["xaxis"] = fixed_axis("tokens per expert", ends) | {
         "type": "log",
         "tickvals": tokens,
         "ticktext": [f"{count:,}" for count in tokens],
     }
-    layout["yaxis"] = _axis(unit, [low, high + padding])
+    layout["yaxis"] = fixed_axis(unit, [low, high + padding])
     layout["shapes"] = [_upright(crossing) for crossing in crossings]
     if show == "difference":
         layout["shapes"].append(_level())
     words = "they cross at about {:.0f} tokens" if len(crossings) == 1 else "{:.0f} tokens"
     layout["annotations"] += [_crossing(at, words.format(at), ends) for at in crossings]
     return layout
-
-
-def _axis(title: str, reach: Sequence[float]) -> dict[str, Any]:
-    return {
-        "range": list(reach),
-        "title": {
-            "text": title,
-            "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
-            "standoff": 6,
-        },
-        "tickfont": {"size": theme.FONT_SIZE, "color": theme.TEXT.light},
-        "showgrid": True,
-        "gridcolor": theme.GRID.light,
-        "zeroline": False,
-        "fixedrange": True,
-    }
 
 
 def _upright(at: float) -> dict[str, Any]:

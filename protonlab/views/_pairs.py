@@ -14,7 +14,7 @@ from protonlab.model.running import RunningMedian, running_median
 from protonlab.model.units import counted
 from protonlab.views import theme
 from protonlab.views.figure import ProfileFigure
-from protonlab.views.layout import empty_layout, layout_of, title_of
+from protonlab.views.layout import empty_layout, fixed_axis, layout_of, title_of
 from protonlab.views.names import cleaned, escaped, shortened
 from protonlab.views.reference_lines import ReferenceLine, reference_line
 from protonlab.views.sources import keeps_sources
@@ -99,8 +99,8 @@ def pairs(
     }
     last = len(comparison)
     layout |= {
-        "xaxis": _axis("pair", (0.0, last + max(1.0, 0.02 * last))),
-        "yaxis": _axis(metric.name, (low, high)),
+        "xaxis": fixed_axis("pair", (0.0, last + max(1.0, 0.02 * last))),
+        "yaxis": fixed_axis(metric.name, (low, high)),
         "shapes": [_shape(line) for line in inside],
     }
     layout["annotations"] += [*_beside(inside, metric, low, high)]
@@ -223,22 +223,6 @@ def _name(comparison: VariantComparison, side: int) -> str:
 def _rounded(values: FloatArray) -> list[float]:
     """Six digits are more than a picture shows, and make a small figure."""
     return [float(f"{value:.6g}") for value in values.tolist()]
-
-
-def _axis(title: str, reach: tuple[float, float]) -> dict[str, Any]:
-    return {
-        "range": list(reach),
-        "title": {
-            "text": title,
-            "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
-            "standoff": 6,
-        },
-        "tickfont": {"size": theme.FONT_SIZE, "color": theme.TEXT.light},
-        "showgrid": True,
-        "gridcolor": theme.GRID.light,
-        "zeroline": False,
-        "fixedrange": True,
-    }
 
 
 def _shape(line: ReferenceLine) -> dict[str, Any]:

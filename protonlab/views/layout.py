@@ -129,3 +129,20 @@ def _footnote(notes: Sequence[str]) -> dict[str, Any]:
         "align": "left",
         "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
     }
+
+
+def fixed_axis(title: str, reach: Sequence[float]) -> dict[str, Any]:
+    """Give an axis of numbers that keeps its range: title, ticks and grid in the theme's look."""
+    return {
+        "range": list(reach),
+        "title": {
+            "text": title,
+            "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
+            "standoff": 6,
+        },
+        "tickfont": {"size": theme.FONT_SIZE, "color": theme.TEXT.light},
+        "showgrid": True,
+        "gridcolor": theme.GRID.light,
+        "zeroline": False,
+        "fixedrange": True,
+    }
