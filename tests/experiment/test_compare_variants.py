@@ -42,8 +42,8 @@ def test_twice_the_launches_take_longer(doubled: VariantComparison) -> None:
     found = doubled.ratio
     assert doubled.names == ("once", "twice")
     assert len(doubled) >= 12
-    assert 1.2 < found.estimate < 8  # the host may be busy
-    assert found.low > 1
+    assert found.estimate > 1.2
+    assert 1 < found.low < 3.5  # the interval knows how busy the host was, the estimate does not
     assert doubled.verdict.startswith("once is ")
     np.testing.assert_allclose(doubled.pairs["value_a"], doubled.pairs["time_ns_a"] / 1e3)
 
