@@ -35,6 +35,10 @@ ROOMS = {
     "views": Room("errors model formats front_end", "anywidget numpy pandas plotly rich traitlets"),
     "kernels": Room("errors", "numpy torch triton"),
     "experiment": Room("errors model formats capture", "numpy pandas scipy torch"),
+    "runs": Room(
+        "errors model formats capture",
+        "dask distributed fsspec ipyparallel numpy pandas pyarrow ruptures torch",
+    ),
     "epilogue": Room("errors model kernels experiment", "torch"),
     "widget": Room(
         "errors model recorded front_end views experiment epilogue", "anywidget traitlets"
@@ -56,7 +60,8 @@ ROOMS = {
     "demo": Room("errors model formats report", "nbformat"),
     "pytest_plugin": Room("model experiment", "pytest"),
     "cli": Room(
-        "errors model formats capture experiment views display report demo epilogue", "click rich"
+        "errors model formats capture experiment views display report demo epilogue runs",
+        "click rich",
     ),
 }
 
@@ -69,6 +74,9 @@ TRITON_ONLY_IN = {
     "capture/launched.py",
 }
 WRITTEN_IN_TRITON = {"kernels"}
+
+# Runs are read where nothing can be recorded: only what a rank runs stands on capture.
+RANKS_RECORD_IN = re.compile(r"runs/_(rank|recording)\w*\.py")
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 # The package's own __init__ resolves names of every room on first use.
@@ -143,6 +151,16 @@ def test_imports_go_down_only(path: Path) -> None:
             assert found.module.split(".")[1] in allowed, (
                 f"{name_of(path)} imports {found.module}; {room} may import {sorted(allowed)}"
             )
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES_IN_ROOMS if room_of(path) == "runs"], ids=name_of
+)
+def test_runs_are_read_without_capture(path: Path) -> None:
+    if not RANKS_RECORD_IN.fullmatch(name_of(path)):
+        assert not [
+            each for each in imports_of(path) if each.module.startswith("protonlab.capture")
+        ]
 
 
 @pytest.mark.parametrize("path", FILES_IN_ROOMS, ids=name_of)

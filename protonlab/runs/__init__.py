@@ -1,0 +1,23 @@
+"""Many ranks and many runs: what each rank of a job recorded, together, and kept over time.
+
+Names resolve on first use: importing this package loads no torch, Dask or pyarrow.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOME: dict[str, str] = {}
+
+__all__: list[str] = []
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'protonlab.runs' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"protonlab.runs.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
