@@ -33,12 +33,14 @@ if TYPE_CHECKING:
         Metric,
         Profile,
         Roofs,
+        Run,
         Trace,
         VariantComparison,
         compare,
     )
     from protonlab.model.compiled import CompiledComparison
     from protonlab.report import ReportOptions, export_report
+    from protonlab.runs import load_run
     from protonlab.views import (
         FlameOptions,
         bars,
@@ -72,6 +74,7 @@ _HOME = {
     "RegressionError": "protonlab.errors",
     "ReportOptions": "protonlab.report",
     "Roofs": "protonlab.model",
+    "Run": "protonlab.model",
     "Session": "protonlab.capture",
     "Trace": "protonlab.model",
     "VariantComparison": "protonlab.model",
@@ -87,6 +90,7 @@ _HOME = {
     "export_trace": "protonlab.formats",
     "flame": "protonlab.views",
     "load": "protonlab.formats",
+    "load_run": "protonlab.runs",
     "measure_roofs": "protonlab.capture",
     "overlap_by_tokens": "protonlab.views",
     "pairs": "protonlab.views",
@@ -116,6 +120,7 @@ __all__ = [
     "RegressionError",
     "ReportOptions",
     "Roofs",
+    "Run",
     "Session",
     "Trace",
     "VariantComparison",
@@ -133,6 +138,7 @@ __all__ = [
     "flame",
     "load",
     "load_ipython_extension",
+    "load_run",
     "measure_roofs",
     "overlap_by_tokens",
     "pairs",

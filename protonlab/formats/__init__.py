@@ -73,7 +73,7 @@ def load(
     if isinstance(source, bytes):
         data, name = source, "profile data"
     elif isinstance(source, (str, os.PathLike)):
-        data, name = Path(source).read_bytes(), os.fspath(source)
+        data, name = _contents(Path(source)), os.fspath(source)
     else:
         raise ProtonLabError(f"load() takes a path or bytes, not {type(source).__name__}")
     if data[:2] == b"\x1f\x8b":
@@ -154,6 +154,15 @@ def export_trace(source: Trace | str | os.PathLike[str], path: str | os.PathLike
         )
     trace.save(path)
     return trace
+
+
+def _contents(path: Path) -> bytes:
+    if path.is_dir():
+        raise ProtonLabError(
+            f"{path} is a folder; load_run({str(path)!r}) reads the folder of a run, "
+            "with what each of its ranks recorded"
+        )
+    return path.read_bytes()
 
 
 def _unzipped(data: bytes, name: str, max_bytes: int) -> bytes:

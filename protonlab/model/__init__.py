@@ -9,6 +9,7 @@ from protonlab.model.info import ProfileInfo
 from protonlab.model.metrics import Metric
 from protonlab.model.profile import Profile
 from protonlab.model.roofs import Roofs
+from protonlab.model.run import Run
 from protonlab.model.trace import Trace
 from protonlab.model.units import format_quantity
 from protonlab.model.variants import VariantComparison
@@ -23,6 +24,7 @@ __all__ = [
     "Profile",
     "ProfileInfo",
     "Roofs",
+    "Run",
     "Trace",
     "VariantComparison",
     "compare",

@@ -8,9 +8,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_HOME: dict[str, str] = {}
+_HOME: dict[str, str] = {"load_run": "_load_run"}
 
-__all__: list[str] = []
+__all__: list[str] = ["load_run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,148 @@
+"""A run's folder as a Run: what is whole, what is missing, and what was found amiss."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from protonlab.errors import ProfileFormatError, ProtonLabError
+from protonlab.formats import load
+from protonlab.model import Profile, Trace
+from protonlab.model.manifest import MANIFEST_NAME, RankManifest
+from protonlab.model.run import Run
+from protonlab.runs._folder import Folder
+
+_MOST_NAMES = 8
+
+
+def load_run(folder: str | os.PathLike[str]) -> Run:
+    """Load what the ranks of one job recorded.
+
+    A rank that died, or was killed, has a manifest and no whole profile: it is among
+    `Run.missing`, and the others are read. Of a rank that was recorded more than once the last
+    complete recording counts. What is amiss becomes one of `Run.warnings`.
+
+    Parameters
+    ----------
+    folder
+        Path or URL (fsspec's) of the folder that ``protonlab run`` or a `Session` under
+        torchrun wrote.
+
+    Raises
+    ------
+    ProtonLabError
+        If there is no such folder, or no manifest of a rank in it.
+    MissingDependencyError
+        If fsspec, or what it needs for such a URL, is not there.
+
+    Examples
+    --------
+    >>> run = protonlab.load_run("runs/2026-11-30")  # doctest: +SKIP
+    >>> run.missing  # doctest: +SKIP
+    (2,)
+    """
+    place = Folder.at(folder)
+    names = place.names()
+    found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
+    for name in names:
+        match = MANIFEST_NAME.fullmatch(name)
+        if match:
+            found[int(match[1])].append((int(match[2] or 0), name))
+    if not found:
+        raise ProtonLabError(_no_manifest(place, names))
+    reading = _Reading(place)
+    for rank in sorted(found):
+        reading.take(rank, [name for _, name in sorted(found[rank])])
+    return Run(
+        place.name, reading.profiles, reading.manifests, reading.traces, tuple(reading.warnings)
+    )
+
+
+@dataclass
+class _Reading:
+    """A folder on its way into a run."""
+
+    folder: Folder
+    profiles: dict[int, Profile] = field(default_factory=dict)
+    traces: dict[int, Trace] = field(default_factory=dict)
+    manifests: dict[int, RankManifest] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def take(self, rank: int, names: Sequence[str]) -> None:
+        """Read a rank's manifests, oldest first, and what the one that counts names."""
+        manifests = self._manifests(rank, names)
+        if not manifests:
+            return
+        complete = [name for name, manifest in manifests.items() if manifest.complete]
+        counts = complete[-1] if complete else [*manifests][-1]
+        self.manifests[rank] = manifest = manifests[counts]
+        if len(complete) > 1:
+            self.warnings.append(
+                f"Rank {rank} was recorded {len(complete)} times, in {', '.join(complete)}; "
+                f"the last, {counts}, counts."
+            )
+        if not complete:
+            self.warnings.append(_not_ended(rank, counts, manifest))
+        elif not manifest.files:
+            self.warnings.append(
+                f"Rank {rank}: {counts} says complete and names no file, so nothing of it is here."
+            )
+        else:
+            self._load(rank, counts, manifest)
+
+    def _manifests(self, rank: int, names: Sequence[str]) -> Mapping[str, RankManifest]:
+        found = {}
+        for name in names:
+            try:
+                manifest = RankManifest.parse(self.folder.read(name), source=name)
+            except (OSError, ProfileFormatError) as error:
+                self.warnings.append(f"Rank {rank}: {error}")
+                continue
+            if manifest.rank != rank:
+                self.warnings.append(
+                    f"{name} says that it is of rank {manifest.rank}; it was passed over."
+                )
+                continue
+            found[name] = manifest
+        return found
+
+    def _load(self, rank: int, name: str, manifest: RankManifest) -> None:
+        for file in manifest.files:
+            try:
+                loaded = load(self.folder.read(file))
+            except FileNotFoundError:
+                self.warnings.append(f"Rank {rank}: {name} names {file}, which is not there.")
+            except (OSError, ProtonLabError) as error:
+                self.warnings.append(f"Rank {rank}: {file} cannot be read: {error}")
+            else:
+                if isinstance(loaded, Profile):
+                    self.profiles[rank] = loaded
+                elif isinstance(loaded, Trace):
+                    self.traces[rank] = loaded
+                else:
+                    self.warnings.append(
+                        f"Rank {rank}: {file} is a {type(loaded).__name__}, no profile or trace."
+                    )
+
+
+def _not_ended(rank: int, name: str, manifest: RankManifest) -> str:
+    if manifest.state == "failed":
+        rest = f": {manifest.error}" if manifest.error else ""
+        kept = f"; load() opens what it left, {', '.join(manifest.files)}" if manifest.files else ""
+        return f"Rank {rank} failed{rest} ({name}){kept}."
+    return (
+        f"Rank {rank} began to record at {manifest.started} and did not end ({name}): it was "
+        "killed, or is still at it."
+    )
+
+
+def _no_manifest(place: Folder, names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    held = ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return (
+        f"{place.url} holds no manifest of a rank (rank-00000.json), so it is no run's folder; "
+        f"`protonlab run` writes one. It holds: {held or 'nothing'}. Files that Proton itself "
+        "wrote make a run with Run.from_profiles({0: load(…), 1: load(…)})"
+    )
