@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +206,27 @@ def test_target_that_cannot_be_written_is_said_so(tmp_path: Path, output: str, s
         protonlab.export_report(notebook, tmp_path / output)
     assert notebook.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.ipynb", "folder"]
+
+
+def test_page_goes_into_a_pipe_and_through_a_link(tmp_path: Path) -> None:
+    notebook = write(tmp_path / "a.ipynb")
+    os.mkfifo(tmp_path / "pipe")
+    read: list[str] = []
+    reader = threading.Thread(
+        target=lambda: read.append((tmp_path / "pipe").read_text()), daemon=True
+    )
+    reader.start()
+    protonlab.export_report(notebook, tmp_path / "pipe")
+    reader.join(10)
+    assert read
+    assert read[0].startswith("<!DOCTYPE html>")
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "link.html").symlink_to("missing/a.html")
+    with pytest.raises(protonlab.ProtonLabError, match=r"no folder .*/missing$"):
+        protonlab.export_report(notebook, tmp_path / "link.html")
+    (tmp_path / "missing").mkdir()
+    protonlab.export_report(notebook, tmp_path / "link.html")
+    assert (tmp_path / "missing" / "a.html").is_file()
 
 
 def test_old_page_survives_a_full_disk(tmp_path: Path) -> None:

@@ -12,26 +12,39 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
+_PREFIX = ".protonlab-"
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that takes the place of `path` when the block ends; it stays on an error.
 
-    A name that ends in ``.gz`` gets its contents gzipped.
+    A link stays, and what it leads to is replaced; a device or a pipe is written to. A name that
+    ends in ``.gz`` gets its contents gzipped.
     """
-    if not path.parent.is_dir():  # mkstemp would name its own file instead
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        with path.open("wb") as file, _packed(file, path) as stream:
+            yield stream
+        return
+    target = path.resolve() if path.is_symlink() else path
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
+    temporary = None
     try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=_PREFIX)
+        temporary = Path(name)
         with os.fdopen(handle, "wb") as file, _packed(file, path) as stream:
             yield stream
         # mkstemp gives 0600; a profile gets the permissions of any new file.
         umask = os.umask(0)
         os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(target)
+    except BaseException as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno and _PREFIX in (error.filename or _PREFIX):
+            raise OSError(error.errno, error.strerror, str(path)) from error  # not our own file
         raise
 
 

@@ -13,12 +13,15 @@ def check_target(target: Path) -> None:
     """Find out before a long run, not after it, that the page has nowhere to go."""
     if target.is_dir():
         raise ProtonLabError(f"cannot write the page {target}: it is a folder; name a file in it")
-    if not target.parent.is_dir():
-        raise ProtonLabError(f"cannot write the page {target}: no folder {target.parent}")
-    if not os.access(target.parent, os.W_OK | os.X_OK):
+    if target.exists() and not target.is_file():
+        return  # a device or a pipe
+    folder = (target.resolve() if target.is_symlink() else target).parent
+    if not folder.is_dir():
+        raise ProtonLabError(f"cannot write the page {target}: no folder {folder}")
+    if not os.access(folder, os.W_OK | os.X_OK):
         raise ProtonLabError(
-            f"cannot write the page {target}: the folder {target.parent} is not yours to write to; "
-            "name another with -o"
+            f"cannot write the page {target}: the folder {folder} is not yours to write to; name "
+            "another with -o"
         )
 
 
