@@ -48,6 +48,19 @@ def write_parquet(profile: Any, path: Path) -> None:
     MissingDependencyError
         If pyarrow is not there.
     """
+    table = parquet_table(profile)
+    with replacing(path) as file:
+        pyarrow().parquet.write_table(table, file)
+
+
+def parquet_table(profile: Any) -> Any:
+    """Make the pyarrow.Table that `write_parquet` writes, what else the profile holds in metadata.
+
+    Raises
+    ------
+    MissingDependencyError
+        If pyarrow is not there.
+    """
     arrow = pyarrow()
     frames = profile.frames
     as_json: list[str] = []
@@ -63,17 +76,16 @@ def write_parquet(profile: Any, path: Path) -> None:
         "repeats": repeats_document(profile.repeats),
     }
     text = json.dumps(about, separators=(",", ":"), allow_nan=False)
-    table = arrow.table(arrays).replace_schema_metadata({PARQUET_KEY: text.encode()})
-    with replacing(path) as file:
-        arrow.parquet.write_table(table, file)
+    return arrow.table(arrays).replace_schema_metadata({PARQUET_KEY: text.encode()})
 
 
 def _array(arrow: Any, column: pd.Series, as_json: list[str]) -> Any:
     """Make an array of one column; `as_json` collects the names of those that hold mixed things."""
     missing = column.isna().to_numpy()
     if isinstance(column.dtype, pd.CategoricalDtype):
-        codes = column.cat.codes.to_numpy().astype(np.int32)
-        names = arrow.array([str(name) for name in column.cat.categories], arrow.string())
+        codes = np.full(len(column), -1, dtype=np.int32)
+        codes[~missing], used = pd.factorize(column.cat.codes.to_numpy()[~missing])
+        names = arrow.array([str(name) for name in column.cat.categories[used]], arrow.string())
         return arrow.DictionaryArray.from_arrays(arrow.array(codes, mask=missing), names)
     if pd.api.types.is_integer_dtype(column.dtype):
         return arrow.array(column.fillna(0).to_numpy(dtype=np.int64), mask=missing)

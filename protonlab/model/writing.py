@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import io
-import os
-import tempfile
+import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,20 +28,15 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     target = path.resolve() if path.is_symlink() else path
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
-    temporary = None
+    # Not tempfile's: its files are the user's alone, and finding out by os.umask what a new file
+    # may be would change what other threads make at that moment.
+    temporary = target.with_name(f"{_PREFIX}{secrets.token_hex(8)}")
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=_PREFIX)
-        temporary = Path(name)
-        with os.fdopen(handle, "wb") as file, _packed(file, path) as stream:
+        with temporary.open("xb") as file, _packed(file, path) as stream:
             yield stream
-        # mkstemp gives 0600; a profile gets the permissions of any new file.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
         temporary.replace(target)
     except BaseException as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno and _PREFIX in (error.filename or _PREFIX):
             raise OSError(error.errno, error.strerror, str(path)) from error  # not our own file
         raise

@@ -60,3 +60,17 @@ def test_error_names_the_target_and_not_a_file_beside_it(tmp_path: Path, name: s
         write_atomically(["new"], target)
     assert caught.value.filename == str(target)
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_writing_leaves_the_permissions_of_other_threads_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = os.umask(0o027)
+    try:
+        # To ask what a new file may be is to change it for everybody in between.
+        monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("changes other threads' files"))
+        write_atomically(["x"], tmp_path / "a.txt")
+        assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o640
+    finally:
+        monkeypatch.undo()
+        os.umask(old)
