@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
-from protonlab.errors import ProtonLabError
+import pandas as pd
+
+from protonlab.errors import MetricError, ProtonLabError
+from protonlab.model.frames import MetricColumn
 from protonlab.model.manifest import RankManifest
+from protonlab.model.metrics import Metric, available_metrics
 from protonlab.model.profile import Profile
+from protonlab.model.rank_frames import RankFrames
+from protonlab.model.rank_tables import MergedTree, by_rank, long_table
+from protonlab.model.run_notes import listed, notes_on_run
 from protonlab.model.trace import Trace
 from protonlab.model.units import counted
 
-_MOST_RANKS = 12
+By = Literal["kernel", "frame"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,20 +122,138 @@ class Run:
         )
         return ", ".join([*parts, *filter(None, where)])
 
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the numbers should know: `warnings`, then how the ranks differ."""
+        return (*self.warnings, *notes_on_run(self, self._frames if self.profiles else None))
 
-def listed(ranks: tuple[int, ...]) -> str:
-    """Write ranks for a person, runs of them as ``3 to 7``, at most a dozen pieces."""
-    pieces: list[list[int]] = []
-    for rank in ranks:
-        if pieces and rank == pieces[-1][1] + 1:
-            pieces[-1][1] = rank
-        else:
-            pieces.append([rank, rank])
-    texts: list[str] = []
-    for first, last in pieces:
-        texts += [f"{first} to {last}"] if last > first + 1 else map(str, range(first, last + 1))
-    more = len(texts) - _MOST_RANKS
-    return ", ".join(texts[:_MOST_RANKS]) + (f" and {more} more" if more > 0 else "")
+    @property
+    def frames(self) -> pd.DataFrame:
+        """Frame tables of all ranks, one behind the other, in the order of the ranks.
+
+        Columns: ``rank``, ``frame_id`` and ``parent_id`` (within the rank), and what else a frame
+        table has (`protonlab.model.frames`), with the metrics of all ranks.
+        """
+        return self._frames.table
+
+    @property
+    def columns(self) -> tuple[MetricColumn, ...]:
+        """Metric columns of `frames`."""
+        return self._frames.columns
+
+    @property
+    def metrics(self) -> list[str]:
+        """Metric names that suit the run: time, and rates of what kernels recorded."""
+        return available_metrics(self._frames.kernel_columns)
+
+    def metric(self, name: str) -> Metric:
+        """Read one metric name against this run; MetricError when it is unknown here."""
+        if not isinstance(name, str):
+            raise MetricError(f"{name!r} is no metric name; give a string such as 'time/us'")
+        return Metric.parse(name, self.columns)
+
+    def to_dataframe(
+        self, metrics: Sequence[str] | str | None = None, *, by: By = "kernel"
+    ) -> pd.DataFrame:
+        """Compute metrics, one row for each kernel, or frame, of each rank.
+
+        Parameters
+        ----------
+        metrics
+            Names in the metric grammar; by default those that suit the run.
+        by
+            ``"kernel"``: each rank's kernels, summed over its tree. ``"frame"``: each rank's tree,
+            every frame with all below it.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``rank``; by frame ``frame_id``, ``parent_id``, ``depth``; ``name``, ``label``,
+            ``kind``; then one float64 column a metric, NaN where missing. What profiling itself
+            and autotuning launched is left out.
+
+        Raises
+        ------
+        MetricError
+            If a metric is unknown here.
+        ProtonLabError
+            If no rank left a profile.
+
+        Examples
+        --------
+        >>> run.to_dataframe("time/ms").groupby("rank")["time/ms"].sum()  # doctest: +SKIP
+        """
+        _check_by(by)
+        names = [metrics] if isinstance(metrics, str) else metrics or self.metrics
+        wanted = [self.metric(name) for name in names]
+        return long_table(self._frames, self.profiles, wanted, by)
+
+    def by_rank(self, metric: str = "time/us", *, by: By = "kernel") -> pd.DataFrame:
+        """Lay the ranks beside each other: a row a kernel, or frame, and a column a rank.
+
+        Parameters
+        ----------
+        metric
+            Name in the metric grammar.
+        by
+            ``"kernel"``: most time over all ranks first. ``"frame"``: the tree that the ranks'
+            trees make together, in preorder, every frame with all below it.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``name``, ``label`` (by frame also ``parent_id``, ``depth``, ``kind``; its index is
+            ``frame_id``), a column for each rank, called by its number; then ``ranks`` (how many
+            have a value), ``median``, ``min``, ``max``, ``lowest`` and ``highest`` (the ranks that
+            have these) and ``spread``, the range by the median: 0.1 where the highest is a tenth
+            of the median above the lowest. Missing values are NaN.
+
+        Raises
+        ------
+        MetricError
+            If the metric is unknown here, or has no number a kernel.
+        ProtonLabError
+            If no rank left a profile.
+
+        Examples
+        --------
+        >>> run.by_rank("time/ms").nlargest(5, "spread")  # doctest: +SKIP
+        """
+        _check_by(by)
+        return by_rank(self._frames, self.profiles, self.metric(metric), by)
+
+    def merged(self) -> Profile:
+        """Add the ranks up to one profile, as if one process had run all of it.
+
+        Frames of one name and kind below one parent are one, and every metric that sums is the sum
+        over the ranks. Its devices are those of the first rank.
+
+        Raises
+        ------
+        ProtonLabError
+            If no rank left a profile.
+        """
+        first = self.profiles[self._frames.ranks[0]]
+        return self.tree.profile(self.name, first, self.notes)
+
+    @cached_property
+    def tree(self) -> MergedTree:
+        """The tree that the ranks' trees make together, for figures."""
+        return MergedTree(self._frames, self.profiles)
+
+    @cached_property
+    def _frames(self) -> RankFrames:
+        if not self.profiles:
+            held = "only traces; see timeline(run) and run.traces" if self.traces else "none"
+            raise ProtonLabError(
+                f"run {self.name!r} has no profile of a rank, {held}. {' '.join(self.warnings)}"
+            )
+        return RankFrames.of(self.profiles)
+
+
+def _check_by(by: object) -> None:
+    if by not in ("kernel", "frame"):
+        raise ProtonLabError(f"by={by!r}; use 'kernel' or 'frame'")
 
 
 def _by_rank(name: str, given: Any, kind: type) -> dict[int, Any]:
