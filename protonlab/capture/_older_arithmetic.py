@@ -13,7 +13,7 @@ import numpy as np
 
 
 def install(interpreter: Any) -> None:
-    """Correct NaN in minimum, maximum and clamp, arithmetic on int1, and the rounding of fma.
+    """Correct NaN in minimum, maximum and clamp, int1, the rounding of fma, and loop bounds.
 
     Parameters
     ----------
@@ -28,6 +28,7 @@ def install(interpreter: Any) -> None:
     builder.create_clampf = _clamp(builder.create_clampf, interpreter._ir.PROPAGATE_NAN.NONE)
     if not hasattr(interpreter._interpreter, "fma_fp32"):
         builder.create_fma = _fma(builder.create_fma, interpreter.TensorHandle)
+    interpreter._patch_lang_tensor = _bounds(interpreter._patch_lang_tensor)
 
 
 def _one_bit(original: Callable[..., Any], handle: Any) -> Callable[..., Any]:
@@ -61,3 +62,13 @@ def _fma(original: Callable[..., Any], handle: Any) -> Callable[..., Any]:
         return handle(total.astype(z.data.dtype), z.dtype.scalar)
 
     return functools.wraps(original)(create_fma)
+
+
+def _bounds(original: Callable[..., None]) -> Callable[..., None]:
+    """Make whole numbers of scalars, which are arrays of one element: numpy 2.4 refuses these."""
+
+    def patch(tensor: Any, scope: Any) -> None:
+        original(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda scalar: int(scalar.handle.data.item()))
+
+    return functools.wraps(original)(patch)

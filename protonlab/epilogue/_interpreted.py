@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from protonlab.errors import ProtonLabError
 
 _CODE = """
-import json, torch
+import json
+from protonlab.capture import enable_interpreter
+enable_interpreter()  # with its arithmetic corrected
+import torch
 from protonlab.kernels import MXFP4Weight, Routing, dequantize, matmul, pack, quantize_mxfp4
 torch.manual_seed(0)
 w = quantize_mxfp4(torch.randn(4, 256, 256))

@@ -12,6 +12,7 @@ import triton.language as tl
 
 from protonlab import Session
 from protonlab.capture import device
+from protonlab.model.clocks import clock_notes
 
 BLOCK = 64
 
@@ -107,6 +108,12 @@ def row(session: Session, name: str) -> dict[str, Any]:
 
 def _missing(value: Any) -> bool:
     return value is None or (not isinstance(value, tuple) and bool(np.isnan(float(value))))
+
+
+def notes(session: Session) -> list[str]:
+    """Notes of a profile, without what its clocks did: a GPU may be busy with others' work."""
+    info = session.profile.info
+    return [note for note in info.notes if note not in clock_notes(info.clocks)]
 
 
 def record(*queue: Any, **options: Any) -> Session:

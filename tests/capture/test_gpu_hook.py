@@ -11,7 +11,7 @@ import torch
 import triton
 import triton.language as tl
 import triton.profiler as proton
-from sample_kernels import BLOCK, add, plain, told, told_kernel, triton_kernels
+from sample_kernels import BLOCK, add, notes, plain, told, told_kernel, triton_kernels
 from triton.profiler.flags import flags
 
 from protonlab import LaunchHook, Profile, Session, load
@@ -38,7 +38,7 @@ def test_tensor_of_one_value(dtype: torch.dtype) -> None:
         told({"n": n, "bytes": n, "flops16": n, "m": 2}, {"n": n, "bytes": n, "flops16": n, "m": 2})
     found = kernel(session, "told_kernel")
     assert [found[key] for key in ("n", "bytes", "flops16", "m")] == [6, 6, 6, 4], found
-    assert session.profile.info.notes == ()
+    assert notes(session) == []
 
 
 @pytest.mark.filterwarnings("ignore:.*has no metric 'n'")
@@ -80,7 +80,7 @@ def test_tensor_metrics_wait_for_nothing() -> None:
         finally:
             torch.cuda.set_sync_debug_mode("default")
     assert kernel(session, "told_kernel")["n"] == 6
-    assert session.profile.info.notes == ()
+    assert notes(session) == []
 
 
 @pytest.mark.skipif(TENSORS, reason="Triton from 3.7 on records vectors")

@@ -15,6 +15,7 @@ from sample_kernels import (
     add,
     answers,
     metrics,
+    notes,
     plain,
     record,
     row,
@@ -192,7 +193,7 @@ def test_interrupt_in_metadata_reaches_the_user_and_leaves_the_hook_on() -> None
 def test_warnings_as_errors_do_not_disturb_the_launch() -> None:
     session = record({"bad": "text", "n": 1})  # outside pytest.warns, they are errors here
     assert metrics(session) == {"n": 1}
-    assert len(session.profile.info.notes) == 1
+    assert len(notes(session)) == 1
 
 
 def test_launches_inside_metadata_are_the_metadatas_own() -> None:
@@ -308,11 +309,11 @@ def test_keys_to_record_that_no_metadata_held_are_named() -> None:
     message = "record=n_tokns,spam: no launch metadata held that; it held bytes, n_tokens"
     with pytest.warns(UserWarning, match=re.escape(message)):
         session = record({"n_tokens": 3, "bytes": 1}, record="spam,n_tokns,bytes")
-    assert session.profile.info.notes == (message,)
+    assert notes(session) == [message]
     assert metrics(session) == {"bytes": 1}
 
 
 def test_keys_to_record_are_not_missed_where_nothing_had_metadata() -> None:
     with Session(record="n_tokens") as session:
         plain()
-    assert session.profile.info.notes == ()
+    assert notes(session) == []

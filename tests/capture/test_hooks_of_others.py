@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import torch
 from sample_kernels import answers, metrics, told
 from triton import knobs
 from triton.profiler.hooks.hook import Hook, HookManager
@@ -115,7 +116,8 @@ def test_a_function_in_place_of_the_chain_is_said_so(
     chain.remove(HookManager.enter)  # the manager stopped at what it could not reach
     knobs.runtime.launch_exit_hook.remove(HookManager.exit)
     assert out[0] == 1
-    assert heard == (["told_kernel"] if inside else [])
+    # Without a session nothing calls hooks but a real launcher.
+    assert heard == (["told_kernel"] if inside or torch.cuda.is_available() else [])
     if session.problem is None:  # Triton from 3.7 on is read before it is taken down
         assert inside
     else:

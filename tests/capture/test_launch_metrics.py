@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from sample_kernels import add, metrics, record, row
+from sample_kernels import add, metrics, notes, record, row
 
 from protonlab import Session
 from protonlab.capture import _proton
@@ -121,7 +121,7 @@ def test_what_cannot_be_recorded_is_named_once(value: Any, reason: str) -> None:
     assert reason in message
     assert warning.filename.endswith("sample_kernels.py") or warning.lineno == 1
     assert metrics(session) == {"n": 2}
-    assert session.profile.info.notes == (message,)
+    assert notes(session) == [message]
 
 
 def test_ten_thousand_names() -> None:

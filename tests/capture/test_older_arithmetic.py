@@ -70,3 +70,18 @@ def test_fma_rounds_once(dtype: torch.dtype, digits: int) -> None:
     out = torch.empty(1, dtype=dtype)
     fused[(1,)](torch.tensor([1 + step, 1 - step, -1], dtype=dtype), out)
     assert out.item() == -(step**2)  # 0 with a product that is rounded first
+
+
+@triton.jit
+def powers(count_ptr, out_ptr):  # noqa: ANN001, ANN201
+    total = 1
+    for _ in range(tl.load(count_ptr)):
+        total *= 2
+    tl.store(out_ptr, total)
+
+
+@pytest.mark.filterwarnings("error::DeprecationWarning")  # of numpy, until 2.4 refuses
+def test_a_loop_as_long_as_a_number_in_memory() -> None:
+    out = torch.empty(1, dtype=torch.int64)
+    powers[(1,)](torch.tensor([5]), out)
+    assert out.item() == 32

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from sample_kernels import metrics, record, told
+from sample_kernels import metrics, notes, record, told
 
 from protonlab import LaunchHook, ProtonLabError, Session
 from protonlab.capture._synchronisations import SyncDetector
@@ -44,7 +44,7 @@ def test_nothing_waits_on_the_interpreter() -> None:
     x = torch.arange(4)
     session = record(lambda: {"n": x.sum().item()}, sync="warn")
     assert metrics(session) == {"n": 6}
-    assert session.profile.info.notes == ()
+    assert notes(session) == []
 
 
 @pytest.fixture

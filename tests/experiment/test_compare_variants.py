@@ -314,7 +314,7 @@ def test_inside_a_session_of_the_users_nothing_gets_mixed_up() -> None:
     with protonlab.Session("outer") as session:
         scale(5.0)
         found = quick()
-    assert found.protocol["timer"] == TIMER
+    assert found.protocol["timer"] == TIMER, found
     kernels = session.profile.kernels
     assert "scale [n=128]" in set(kernels["name"])
     assert not any("protonlab" in str(name) for name in session.profile.frames["name"])
