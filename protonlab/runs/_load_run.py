@@ -44,6 +44,20 @@ def load_run(folder: str | os.PathLike[str]) -> Run:
     (2,)
     """
     place = Folder.at(folder)
+    reading = read_ranks(place, manifest_names(place))
+    return Run(
+        place.name, reading.profiles, reading.manifests, reading.traces, tuple(reading.warnings)
+    )
+
+
+def manifest_names(place: Folder) -> dict[int, list[str]]:
+    """Find the manifests of each rank in a run's folder, oldest first, in the order of ranks.
+
+    Raises
+    ------
+    ProtonLabError
+        If there is none.
+    """
     names = place.names()
     found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for name in names:
@@ -52,16 +66,19 @@ def load_run(folder: str | os.PathLike[str]) -> Run:
             found[int(match[1])].append((int(match[2] or 0), name))
     if not found:
         raise ProtonLabError(_no_manifest(place, names))
-    reading = _Reading(place)
-    for rank in sorted(found):
-        reading.take(rank, [name for _, name in sorted(found[rank])])
-    return Run(
-        place.name, reading.profiles, reading.manifests, reading.traces, tuple(reading.warnings)
-    )
+    return {rank: [name for _, name in sorted(found[rank])] for rank in sorted(found)}
+
+
+def read_ranks(place: Folder, names: Mapping[int, Sequence[str]]) -> Reading:
+    """Read what some ranks recorded: the names of their manifests, as `manifest_names` finds."""
+    reading = Reading(place)
+    for rank, own in names.items():
+        reading.take(rank, own)
+    return reading
 
 
 @dataclass
-class _Reading:
+class Reading:
     """A folder on its way into a run."""
 
     folder: Folder
