@@ -33,6 +33,8 @@ class CellTransformer:
                 return lines
             if cell.options.wants_help:  # IPython refuses a cell magic without a body
                 return ["get_ipython().run_line_magic('proton', '--help')\n"]
+            if not cell.options.records_here:  # the magic sends it to engines; it does not run here
+                return option_line_first(lines)
             hook_of(cell.options, self.shell.user_ns)
         except UsageError:
             return option_line_first(lines)

@@ -29,7 +29,9 @@ from protonlab import capture, display
 from protonlab.cell_transformer import CellTransformer, hook_of
 from protonlab.errors import CaptureError, MetricError
 from protonlab.model import Profile, Trace
-from protonlab.option_line import OptionLine, help_text, parse_statement_line, read_cell
+from protonlab.option_help import help_text
+from protonlab.option_line import OptionLine, parse_statement_line, read_cell
+from protonlab.ranks import run_on_ranks
 from protonlab.repetition import Repetition
 from protonlab.statement import compiled, value_is_used
 from protonlab.watch import Watch
@@ -93,7 +95,7 @@ class ProtonMagics(Magics):
         self._close_abandoned()
         try:
             cell = read_cell(self._cleaned(info.raw_cell))
-            if cell is not None and not cell.options.wants_help:
+            if cell is not None and cell.options.records_here:
                 self._start(cell.options, info)
         except UsageError:
             return  # the cell itself raises it
@@ -141,6 +143,9 @@ class ProtonMagics(Magics):
             print(help_text())
             return None
         __tracebackhide__ = True  # a traceback shows the user's lines
+        if not options.records_here:
+            run = run_on_ranks(self._shell, options, source, shows=not is_used)
+            return run if is_used else None
         execute = compiled(self._shell, source, is_statement=cell is None)
         recording = self._start(options)
         try:

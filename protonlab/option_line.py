@@ -42,12 +42,25 @@ class OptionLine:
         What follows the options of ``%proton``; empty for ``%%proton``.
     wants_help
         Whether ``--help`` was among the words.
+    texts
+        The options as they were typed, by name.
     """
 
     name: str | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     statement: str = ""
     wants_help: bool = False
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def records_here(self) -> bool:
+        """Whether it opens a session in this process: it asks for neither help nor engines."""
+        return not self.wants_help and "ranks" not in self.values
+
+    def without(self, *names: str) -> str:
+        """Return the line without some of its options, for another shell to read."""
+        texts = [text for name, text in self.texts.items() if name not in names]
+        return " ".join([self.name, *texts] if self.name else texts)
 
     def typed(self, *names: str) -> dict[str, Any]:
         """Return those of the named options that were typed, as keyword arguments."""
@@ -111,6 +124,7 @@ def parse_cell_line(text: str) -> OptionLine:
     {'include': '_p_\\w+', 'context': 'python'}
     """
     values: dict[str, Any] = {}
+    texts: dict[str, str] = {}
     name: str | None = None
     wants_help = False
     rest = text.strip()
@@ -119,7 +133,7 @@ def parse_cell_line(text: str) -> OptionLine:
             wants_help = True
             rest = rest[help_word.end() :].lstrip()
         elif found := _next_option(rest, is_statement=False):
-            rest = _store(found, values)
+            rest = _store(found, rest, values, texts)
         elif name is None and (word := _WORD.match(rest)):
             name = _variable(word[0])
             rest = rest[word.end() :].lstrip()
@@ -128,7 +142,7 @@ def parse_cell_line(text: str) -> OptionLine:
                 f"%%proton takes one NAME; {name!r} and {rest.split()[0]!r} are two. A value that "
                 "holds spaces needs quotes, and a list has none: record=bytes,n_tokens"
             )
-    return OptionLine(name, _agreed(values), wants_help=wants_help)
+    return OptionLine(name, _agreed(values), wants_help=wants_help, texts=texts)
 
 
 def parse_statement_line(text: str) -> OptionLine:
@@ -140,6 +154,7 @@ def parse_statement_line(text: str) -> OptionLine:
         If an option is wrong or the statement is missing.
     """
     values: dict[str, Any] = {}
+    texts: dict[str, str] = {}
     rest = text.strip()
     while rest:
         if _HELP.match(rest):
@@ -150,13 +165,13 @@ def parse_statement_line(text: str) -> OptionLine:
         found = _next_option(rest, is_statement=True)
         if found is None:
             break
-        rest = _store(found, values)
+        rest = _store(found, rest, values, texts)
     if not rest:
         raise UsageError(
             "%proton needs a statement behind its options, for example: %proton view=bars f(x)\n"
             "%%proton profiles a whole cell; %proton --help lists the options."
         )
-    return OptionLine(None, _agreed(values), rest)
+    return OptionLine(None, _agreed(values), rest, texts=texts)
 
 
 def _next_option(text: str, *, is_statement: bool) -> tuple[Option, str, str] | None:
@@ -181,12 +196,15 @@ def _next_option(text: str, *, is_statement: bool) -> tuple[Option, str, str] | 
     return option, text, rest[value.end() :].lstrip()
 
 
-def _store(found: tuple[Option, str, str], values: dict[str, Any]) -> str:
-    """Check one option and add it to `values`; return the text behind it."""
+def _store(
+    found: tuple[Option, str, str], line: str, values: dict[str, Any], texts: dict[str, str]
+) -> str:
+    """Check the option that a line starts with and keep it; return the text behind it."""
     option, text, rest = found
+    texts[option.name] = line[: len(line) - len(rest)].strip()
     if option.name in values:
         raise UsageError(f"{option.name} is given twice; leave one of the two out")
-    if option.kind == "list" and text.endswith(","):
+    if option.kind in ("list", "ranks") and text.endswith(","):
         raise UsageError(f"{option.name}={text}: write the list without spaces, or quote it")
     try:
         values[option.name] = option.check(text)
@@ -214,13 +232,17 @@ def _agreed(values: dict[str, Any]) -> dict[str, Any]:
             f"hook={values['hook']} brings its own filter, so {' and '.join(filters)} cannot stand "
             f"beside it; make the hook with LaunchHook({'=…, '.join(filters)}=…)"
         )
+    for name in values.get("metrics") or ():
+        _check_metric(name)
+    if "ranks" in values:
+        if values.get("live"):
+            raise UsageError("live cannot stand beside ranks: the engines' sessions are not here")
+        return values  # what an engine can record, it says itself: it may have a GPU
     words = {name: values[name] for name in ProtonWords.__annotations__ if name in values}
     try:
         CheckedWords.of(**words).check_repeats(values.get("repeat", 1), values.get("warmup", 0))
     except ProtonLabError as error:
         raise UsageError(str(error)) from error
-    for name in values.get("metrics") or ():
-        _check_metric(name)
     return values
 
 
@@ -252,29 +274,3 @@ def _no_such_option(name: str) -> str:
 def _legal_options() -> str:
     names = ", ".join(option.name for option in OPTIONS)
     return "\n".join(textwrap.wrap(f"The options are {names}; %proton --help explains them.", 88))
-
-
-def help_text() -> str:
-    """Return the help of ``%%proton`` and ``%proton``, made from the one option table."""
-    width = max(len(option.name) for option in OPTIONS)
-    options = []
-    for option in OPTIONS:
-        values = f" Values: {', '.join(option.choices)}." if option.choices else ""
-        lines = textwrap.wrap(f"{option.help}{values} Example: {option.example}", 72)
-        options.append(f"  {option.name:<{width}}  {lines[0]}")
-        options += [f"  {'':<{width}}  {line}" for line in lines[1:]]
-    return _HELP_TEXT.format(options="\n".join(options))
-
-
-_HELP_TEXT = """\
-Profile the GPU kernels of a cell, or of one statement, and show what ran.
-
-  %%proton [NAME] [OPTION=VALUE ...]     the cell below
-  %proton [OPTION=VALUE ...] STATEMENT   one statement; -- ends the options
-  p = %proton [OPTION=VALUE ...] STATEMENT
-
-The cell runs as if the line were not there; its profile (or trace) is left in NAME and in _proton.
-An assigned %proton returns it and shows nothing. Each option may also be written --OPTION
-VALUE; quotes hold a value with spaces together, everything else is taken as it stands.
-
-{options}"""

@@ -82,7 +82,8 @@ class OutputLine:
             self._slot = display({"text/plain": text}, raw=True, display_id=True)  # type: ignore[no-untyped-call]
 
 
-def _line_of(here: FrontEnd) -> Line:
+def line_of(here: FrontEnd) -> Line:
+    """Return a line of progress that suits a front end."""
     if not here.is_live:
         return OutputLine()
     # The widget takes a moment to import, and short cells need none.
@@ -192,7 +193,7 @@ class Watch:
 
     def _tell(self) -> None:
         if self._line is None:
-            self._line = _line_of(self._here)
+            self._line = line_of(self._here)
         self.say(f"recording, {time.monotonic() - self._began:.0f} s")
 
     def _update(self) -> float:

@@ -45,12 +45,15 @@ ROOMS = {
     ),
     "display": Room("errors model front_end views", "IPython pandas"),
     "option_line": Room("errors model capture", "IPython"),
+    "option_help": Room("capture"),
     "statement": Room("", "IPython"),
     "cell_transformer": Room("capture option_line", "IPython"),
     "repetition": Room("capture", "IPython"),
     "watch": Room("errors model front_end capture display views", "IPython"),
+    "ranks": Room("errors model front_end capture runs display option_line watch", "IPython"),
     "magic": Room(
-        "errors model capture display option_line cell_transformer repetition watch statement",
+        "errors model capture display option_help option_line cell_transformer ranks repetition "
+        "watch statement",
         "IPython",
     ),
     "page": Room(

@@ -8,9 +8,9 @@ import pytest
 from IPython.core.error import UsageError
 
 from protonlab.capture import OPTIONS
+from protonlab.option_help import help_text
 from protonlab.option_line import (
     ProtonCell,
-    help_text,
     parse_cell_line,
     parse_statement_line,
     read_cell,
@@ -18,7 +18,7 @@ from protonlab.option_line import (
 
 LEGAL = (
     "The options are include, exclude, context, data, backend, mode, repeat, warmup, record,\n"
-    "hook, sync, live, metrics, view; %proton --help explains them."
+    "hook, sync, live, ranks, metrics, view; %proton --help explains them."
 )
 
 
@@ -209,3 +209,26 @@ def test_help_has_every_option_of_the_table() -> None:
         assert f"{option.name} {option.help}" in text
         assert option.example in text
         assert ", ".join(option.choices) in text
+
+
+def test_line_for_another_shell_keeps_what_was_typed() -> None:
+    line = parse_cell_line(
+        r"""ranks=all run1 include="a b|\w+$" --exclude '"' view=table record=bytes"""
+    )
+    assert not line.records_here
+    text = line.without("ranks", "view", "metrics")
+    assert text == r"""run1 include="a b|\w+$" --exclude '"' record=bytes"""
+    read = parse_cell_line(text)
+    assert read.records_here
+    assert read.values == {"include": r"a b|\w+$", "exclude": '"', "record": ("bytes",)}
+    assert parse_statement_line("ranks=0 repeat=3 -- f()").without("ranks") == "repeat=3"
+
+
+@pytest.mark.parametrize("text", ["ranks=0, 2", "ranks=all live=1", "ranks=all metrics=tme/us"])
+def test_mistake_beside_ranks(text: str) -> None:
+    with pytest.raises(UsageError, match=r"without spaces|beside ranks|can be no metric"):
+        parse_cell_line(text)
+
+
+def test_what_an_engine_can_record_is_not_judged_here() -> None:
+    assert parse_cell_line("ranks=all data=trace").values == {"ranks": "all", "data": "trace"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,6 +11,8 @@ from typing import Any, Literal
 from protonlab.capture.modes import Mode
 from protonlab.errors import ProtonLabError
 from protonlab.model.filters import compile_pattern
+
+_RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Option:
     kind
         ``"regex"``, ``"choice"`` (one of `choices`), ``"list"`` (comma-separated; of `choices`
         where there are any), ``"name"`` (a Python variable), ``"number"`` (whole, from `least`
-        up), ``"mode"`` (one of Proton's, with knobs).
+        up), ``"mode"`` (one of Proton's, with knobs), ``"ranks"`` (``all``, or numbers and ranges).
     help
         One sentence.
     example
@@ -37,7 +40,7 @@ class Option:
     """
 
     name: str
-    kind: Literal["regex", "choice", "list", "name", "number", "mode"]
+    kind: Literal["regex", "choice", "list", "name", "number", "mode", "ranks"]
     help: str
     example: str
     choices: tuple[str, ...] = ()
@@ -67,6 +70,8 @@ class Option:
             return self._checked_number(value)
         if self.kind == "mode":
             return Mode.read(value)
+        if self.kind == "ranks":
+            return self._checked_ranks(value)
         if not isinstance(value, str) or not value.isidentifier() or keyword.iskeyword(value):
             raise ProtonLabError(
                 f"{self.name}={value!r} is not the name of a variable; for example {self.example}"
@@ -103,6 +108,19 @@ class Option:
                 f"{self.example}"
             )
         return int(digits)
+
+    def _checked_ranks(self, value: Any) -> tuple[int, ...] | Literal["all"]:
+        if value == "all":
+            return "all"
+        parts = value.split(",") if isinstance(value, str) else [""]
+        found = [_RANGE.fullmatch(part.strip()) for part in parts]
+        spans = [(int(span[1]), int(span[2] or span[1])) for span in found if span]
+        if len(spans) < len(parts) or any(last < first for first, last in spans):
+            raise ProtonLabError(
+                f"{self.name}={value}; use all, or numbers and ranges, for example "
+                f"{self.name}=0,2 or {self.name}=0-3"
+            )
+        return tuple(sorted({rank for first, last in spans for rank in range(first, last + 1)}))
 
     def _legal(self, conjunction: str) -> str:
         return f"{', '.join(self.choices[:-1])} {conjunction} {self.choices[-1]}"
@@ -197,6 +215,13 @@ OPTIONS: tuple[Option, ...] = (
         help="Show the kernels so far while the cell runs, updated every so many seconds; from "
         "Triton 3.7 on.",
         example="live=1",
+    ),
+    Option(
+        name="ranks",
+        kind="ranks",
+        help="Run the cell on the engines of ipyparallel that %px would use, each recording for "
+        "itself, and keep a Run: all, or numbers and ranges.",
+        example="ranks=all",
     ),
     Option(
         name="metrics",

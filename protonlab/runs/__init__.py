@@ -6,11 +6,20 @@ Names resolve on first use: importing this package loads no torch, Dask or pyarr
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_HOME: dict[str, str] = {"load_run": "_load_run"}
+if TYPE_CHECKING:
+    from protonlab.runs._engine_cell import EngineCell
+    from protonlab.runs._engines import find_engines
+    from protonlab.runs._load_run import load_run
 
-__all__: list[str] = ["load_run"]
+_HOME: dict[str, str] = {
+    "EngineCell": "_engine_cell",
+    "find_engines": "_engines",
+    "load_run": "_load_run",
+}
+
+__all__: list[str] = ["EngineCell", "find_engines", "load_run"]
 
 
 def __getattr__(name: str) -> Any:

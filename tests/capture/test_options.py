@@ -15,7 +15,7 @@ def test_table_names_each_option_once_with_help_and_a_legal_example() -> None:
     names = [each.name for each in OPTIONS]
     assert names == [
         *("include", "exclude", "context", "data", "backend", "mode", "repeat", "warmup"),
-        *("record", "hook", "sync", "live", "metrics", "view"),
+        *("record", "hook", "sync", "live", "ranks", "metrics", "view"),
     ]
     for each in OPTIONS:
         assert each.help.endswith(".")
@@ -45,6 +45,10 @@ def test_table_names_each_option_once_with_help_and_a_legal_example() -> None:
         ("repeat", "20", 20),
         ("repeat", 20, 20),
         ("warmup", "0", 0),
+        ("ranks", "all", "all"),
+        ("ranks", "3", (3,)),
+        ("ranks", "4-6,0,5", (0, 4, 5, 6)),
+        ("ranks", None, None),
         ("mode", "pcsampling", Mode("pcsampling")),
         ("mode", "pcsampling:interval=1000", Mode("pcsampling", {"interval": "1000"})),
         (
@@ -80,6 +84,9 @@ def test_legal_value(name: str, value: Any, checked: Any) -> None:
         ("mode", "pcsampling:interval=0", "interval is a whole number from 1 up"),
         ("mode", "mma:granularity=lane", "granularity is one of cta, warp, warp_2"),
         ("mode", 3, "mode=3 is a int; give text, for example mode=pcsampling:interval=1000"),
+        ("ranks", "0-", "ranks=0-; use all, or numbers and ranges, for example ranks=0,2 or rank"),
+        ("ranks", "3-1", "ranks=3-1; use all"),
+        ("ranks", 3, "ranks=3; use all"),
         ("hook", "my hook", "hook='my hook' is not the name of a variable"),
         ("hook", "class", "hook='class' is not the name of a variable"),
     ],

@@ -87,6 +87,23 @@ class Notebook:
         return dict(zip(kernels["name"], map(int, kernels["count"]), strict=True))
 
 
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A client of two real engines that know the kernels."""
+    ipyparallel = pytest.importorskip("ipyparallel")
+    cluster = ipyparallel.Cluster(
+        n=2, profile_dir=str(tmp_path_factory.mktemp("profile")), log_level=50
+    )
+    cluster.start_cluster_sync()
+    client = cluster.connect_client_sync()
+    client.wait_for_engines(2, interactive=False, timeout=60)
+    client[:].execute(KERNELS, block=True)
+    client.cluster = cluster
+    yield client
+    client.close()
+    cluster.stop_cluster_sync()
+
+
 @pytest.fixture
 def notebook(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

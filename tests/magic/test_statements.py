@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from IPython.core.error import UsageError
 
-from protonlab.option_line import help_text
+from protonlab.option_help import help_text
 
 if TYPE_CHECKING:
     from conftest import Notebook
