@@ -209,6 +209,20 @@ def test_report_says_what_it_wrote_and_how_it_went(tmp_path: Path) -> None:
     assert "secret" not in text
 
 
+def test_where_nobody_watches_nothing_is_drawn_though_colours_are_forced(tmp_path: Path) -> None:
+    # As in the shell cells of a notebook, and in the logs of many CI services.
+    cells = [new_code_cell(source) for source in "123"]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")
+    result = run(tmp_path, "report", "a.ipynb", "--execute", FORCE_COLOR="1")
+    assert (result.stdout, result.stderr) == ("a.html: 0.0 MB\n", "")
+    saved = tmp_path / "moe.hatchet"
+    recorded.moe_sweep().save(saved)
+    tree = run(tmp_path, "view", "moe.hatchet", FORCE_COLOR="1")
+    assert "\x1b[1;31m" in tree.stdout
+    assert "stg3" in tree.stdout  # the end of a long name
+    assert "…" not in tree.stdout
+
+
 def test_report_runs_with_parameters(tmp_path: Path) -> None:
     nbformat.write(new_notebook(cells=[new_code_cell("print(6 * n)")]), tmp_path / "a.ipynb")
     result = call(tmp_path, "report", "a.ipynb", "-p", "n=7")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from protonlab.cli._terminal import progress_console
+
 
 @click.command()
 @click.option(
@@ -21,12 +23,10 @@ def demo(output: Path) -> None:
 
     The kernels run on the GPU, or on Triton's interpreter where there is none.
     """
-    from rich.console import Console
-
     from protonlab.demo import run_demo
     from protonlab.views import table
 
-    with Console(stderr=True).status("Running the first notebook …") as status:
+    with progress_console().status("Running the first notebook …") as status:
         profile = run_demo(
             output,
             on_cell=lambda cell, cells: status.update(

@@ -9,6 +9,7 @@ import click
 
 from protonlab.cli._page import page_path, write_views
 from protonlab.cli._source import SOURCE, read_profile_of
+from protonlab.cli._terminal import print_tree
 
 
 @click.command()
@@ -49,8 +50,6 @@ def diff(
     gone, with kernels that were renamed found again. The last lines say how.
     Where the code was repeated, the first line says how sure the change is.
     """
-    from rich.console import Console
-
     from protonlab.display import comparison_views
     from protonlab.model import compare
     from protonlab.views import comparison_tree
@@ -60,6 +59,4 @@ def diff(
         title = f"{before.name} → {after.name}"
         write_views(comparison_views(comparison), title, page_path(after, output))
         return
-    console = Console(highlight=False)
-    tree = comparison_tree(comparison, depth=depth, order=order)
-    console.print(tree, soft_wrap=not console.is_terminal)
+    print_tree(comparison_tree(comparison, depth=depth, order=order))

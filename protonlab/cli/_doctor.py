@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from protonlab.cli._terminal import progress_console
+
 
 @click.command()
 @click.pass_context
@@ -12,11 +14,9 @@ def doctor(context: click.Context) -> None:
 
     Exits with 1 when recording is impossible. What it prints names devices and versions only.
     """
-    from rich.console import Console
-
     from protonlab.capture import doctor as diagnose
 
-    with Console(stderr=True).status("Trying to record …"):
+    with progress_console().status("Trying to record …"):
         diagnosis = diagnose()
     click.echo(str(diagnosis))
     if not diagnosis.can_record:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from protonlab.cli._terminal import progress_console
 from protonlab.errors import ProtonLabError
 
 
@@ -60,14 +61,13 @@ def report(
 
     Exits with 1 when a cell failed; the page is written and shows it.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from protonlab.report import ReportOptions, export, read_assignments
 
     parameters = read_assignments(assignments)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True)
+    console = progress_console()
     with Progress(
         *columns,
         TimeElapsedColumn(),

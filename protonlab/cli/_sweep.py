@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from protonlab.cli._terminal import progress_console
 from protonlab.errors import ProtonLabError
 
 
@@ -40,8 +41,6 @@ def sweep(target: Path, **asked: Any) -> None:
     if not target.absolute().parent.is_dir():
         raise ProtonLabError(f"cannot write {target}: no folder {target.parent}")
 
-    from rich.console import Console
-
     from protonlab.epilogue import KS, TOKENS, EpilogueCase, epilogue_cases, sweep_epilogue
 
     cases = epilogue_cases(
@@ -51,7 +50,7 @@ def sweep(target: Path, **asked: Any) -> None:
         experts=asked["experts"],
         n=asked["n"],
     )
-    console = Console(stderr=True)
+    console = progress_console()
     with console.status(f"{len(cases)} cases …") as status:
 
         def tell(case: EpilogueCase, number: int, count: int) -> None:

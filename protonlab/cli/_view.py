@@ -9,6 +9,7 @@ import click
 
 from protonlab.cli._page import page_path, write_views
 from protonlab.cli._source import SOURCE, read_source
+from protonlab.cli._terminal import print_tree
 from protonlab.errors import ProtonLabError
 
 
@@ -60,8 +61,6 @@ def view(
     With --flame the tree becomes FILE.html in this folder, opened where there
     is a desktop.
     """
-    from rich.console import Console
-
     from protonlab.display import profile_views
     from protonlab.model import Profile
     from protonlab.views import profile_tree
@@ -78,9 +77,7 @@ def view(
     if page is not None:
         write_views(profile_views(found, metrics=wanted), found.info.name or file.name, page)
         return
-    console = Console(highlight=False)
-    tree = profile_tree(found, metrics=wanted, depth=depth, order=order)
-    console.print(tree, soft_wrap=not console.is_terminal)
+    print_tree(profile_tree(found, metrics=wanted, depth=depth, order=order))
 
 
 def _refuse_options(file: Path, found: Any, **given: Any) -> None:

@@ -59,14 +59,14 @@ class TextTree:
     notes: tuple[str, ...] = field(default=())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield one line a row; a terminal cuts names that are too long for it."""
+        """Yield one line a row, cut to the console's width unless it is told to ignore that."""
         yield Text(self.title, style="bold")
         widths = [max(map(len, (column.header, *column.cells))) for column in self.columns]
         head = [
             column.header.ljust(width) if column.is_text else column.header.rjust(width)
             for column, width in zip(self.columns, widths, strict=True)
         ]
-        yield self._line(Text(_GAP.join([*head, "name"]), style="underline"), console)
+        yield self._line(Text(_GAP.join([*head, "name"]), style="underline"), options)
         for row, name in enumerate(self.names):
             line = Text()
             for column, styles, width in zip(self.columns, self.styles, widths, strict=True):
@@ -75,14 +75,14 @@ class TextTree:
                 line.append(text, style=styles[row]).append(_GAP)
             line.append(self.guides[row], style="dim")
             line.append(name, style=self.name_styles[row])
-            yield self._line(line, console)
+            yield self._line(line, options)
         for note in self.notes:
             yield Text(note, style="italic")
 
     @staticmethod
-    def _line(text: Text, console: Console) -> Text:
+    def _line(text: Text, options: ConsoleOptions) -> Text:
         text.no_wrap = True
-        text.overflow = "ellipsis" if console.is_terminal else "ignore"
+        text.overflow = options.overflow or "ellipsis"
         return text
 
 
