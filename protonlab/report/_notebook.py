@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ def read_notebook(path: Path) -> NotebookNode:
     """Read a notebook of any nbformat version as version 4."""
     try:
         text = path.read_text(encoding="utf-8")
-        node: NotebookNode = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
-        nbformat.validate(node)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of identifiers, which nbformat mends by itself
+            node: NotebookNode = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
+            nbformat.validate(node)
     except OSError as error:
         raise ProtonLabError(f"cannot read the notebook {path}: {error.strerror}") from error
     except RecursionError as error:
