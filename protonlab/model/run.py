@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
 from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model.frames import MetricColumn
-from protonlab.model.manifest import RankManifest
+from protonlab.model.job_ranks import JobRanks
 from protonlab.model.metrics import Metric, available_metrics
 from protonlab.model.profile import Profile
 from protonlab.model.rank_frames import RankFrames
 from protonlab.model.rank_tables import MergedTree, by_rank, long_table
-from protonlab.model.run_notes import listed, notes_on_run
-from protonlab.model.trace import Trace
-from protonlab.model.units import counted
+from protonlab.model.run_notes import notes_on_run
+from protonlab.model.straggler_search import stragglers_of
+from protonlab.model.stragglers import Stragglers
 
 By = Literal["kernel", "frame"]
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(JobRanks):
     """The profiles and traces of the ranks of one job; `load_run` reads one from its folder.
 
     Parameters
@@ -46,81 +46,6 @@ class Run:
     ProtonLabError
         If a rank is no whole number from 0 up, or what belongs to it is something else.
     """
-
-    name: str
-    profiles: Mapping[int, Profile]
-    manifests: Mapping[int, RankManifest] = field(default_factory=dict)
-    traces: Mapping[int, Trace] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name, kind in (("profiles", Profile), ("manifests", RankManifest), ("traces", Trace)):
-            of_rank = _by_rank(name, getattr(self, name), kind)
-            object.__setattr__(self, name, of_rank)
-
-    @classmethod
-    def from_profiles(
-        cls,
-        profiles: Mapping[int, Profile],
-        *,
-        name: str = "run",
-        traces: Mapping[int, Trace] | None = None,
-        warnings: tuple[str, ...] = (),
-    ) -> Run:
-        """Make a run of profiles, and traces, that are at hand.
-
-        Parameters
-        ----------
-        profiles
-            Rank -> its profile.
-        name
-            What to call the run.
-        traces
-            Rank -> its trace.
-        warnings
-            Sentences that a reader of the numbers should know.
-
-        Examples
-        --------
-        >>> run = protonlab.Run.from_profiles({0: first, 1: second})  # doctest: +SKIP
-        """
-        return cls(name, profiles, traces=traces or {}, warnings=warnings)
-
-    def __repr__(self) -> str:
-        return f"<Run {self.name!r}: {self.summary}>"
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """Ranks whose profile or trace is at hand, in order."""
-        return tuple(sorted({*self.profiles, *self.traces}))
-
-    @property
-    def world_size(self) -> int:
-        """How many ranks the job had; without manifests one more than the last rank at hand."""
-        stated = (manifest.world_size for manifest in self.manifests.values())
-        return max([*stated, *(rank + 1 for rank in (*self.ranks, *self.manifests))], default=0)
-
-    @property
-    def missing(self) -> tuple[int, ...]:
-        """Ranks of the job that left no whole profile or trace; none where manifests are absent."""
-        if not self.manifests:
-            return ()
-        there = {*self.profiles, *self.traces}
-        return tuple(rank for rank in range(self.world_size) if rank not in there)
-
-    @property
-    def summary(self) -> str:
-        """One line: how many ranks, which are missing, and where they ran."""
-        if not self.ranks:
-            return f"no rank of {self.world_size}" if self.world_size else "no rank"
-        parts = [counted(len(self.ranks), "rank")]
-        if self.missing:
-            parts = [f"{len(self.ranks)} of {counted(self.world_size, 'rank')}"]
-            parts.append(f"missing: {listed(self.missing)}")
-        where = dict.fromkeys(
-            profile.info.gpu or profile.info.backend for profile in self.profiles.values()
-        )
-        return ", ".join([*parts, *filter(None, where)])
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -222,6 +147,36 @@ class Run:
         _check_by(by)
         return by_rank(self._frames, self.profiles, self.metric(metric), by)
 
+    def stragglers(self, *, skip: int = 1) -> Stragglers:
+        """Say which rank the others wait for, if any, and how that is known.
+
+        From traces: most of the time in a collective is waiting, so the rank that waits least in it
+        came last. It is waited for when it comes late by at least 1 % of a step, oftener than
+        chance explains, and, from five ranks on, farther from the median than the others spread
+        (z of at least 3.5, by the median absolute deviation). From profiles alone, which are sums
+        over all steps, only what computing and waiting agree on.
+
+        Parameters
+        ----------
+        skip
+            How many steps to leave out at the beginning: a session's start skews the ranks. A step
+            is an entry of the outermost scope, or what the manifests count; where neither is
+            there, a quarter of the collectives is left out.
+
+        Raises
+        ------
+        ProtonLabError
+            If `skip` is negative, or no rank left anything.
+
+        Examples
+        --------
+        >>> run.stragglers().verdict  # doctest: +SKIP
+        'Rank 1 is waited for: it came last to 16 of 16 collectives of 2 steps, …'
+        """
+        if isinstance(skip, bool) or not isinstance(skip, int) or skip < 0:
+            raise ProtonLabError(f"skip={skip!r}; give a number of steps, 0 or more")
+        return stragglers_of(self, skip)
+
     def merged(self) -> Profile:
         """Add the ranks up to one profile, as if one process had run all of it.
 
@@ -254,17 +209,3 @@ class Run:
 def _check_by(by: object) -> None:
     if by not in ("kernel", "frame"):
         raise ProtonLabError(f"by={by!r}; use 'kernel' or 'frame'")
-
-
-def _by_rank(name: str, given: Any, kind: type) -> dict[int, Any]:
-    """Check a mapping from ranks, and put it in their order."""
-    if not isinstance(given, Mapping):
-        raise ProtonLabError(f"{name} maps ranks to their {name}, and is no {type(given).__name__}")
-    for rank, value in given.items():
-        if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
-            raise ProtonLabError(f"{name} has rank {rank!r}; a rank is a whole number from 0 up")
-        if not isinstance(value, kind):
-            raise ProtonLabError(
-                f"{name}[{rank}] is a {type(value).__name__}, and should be a {kind.__name__}"
-            )
-    return {rank: given[rank] for rank in sorted(given)}

@@ -202,6 +202,44 @@ def _resampled_means(values: FloatArray, confidence: float) -> tuple[float, floa
     return float(bounds.low), float(bounds.high)
 
 
+def paired_ratio_bounds(
+    before: FloatArray, after: FloatArray, confidence: float = 0.95
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Compute intervals for ratios of many quantities, each measured in pairs: Student's t.
+
+    `paired_ratio` for all columns at once, without its bootstrap.
+
+    Parameters
+    ----------
+    before, after
+        Positive measurements, shape (n, k): n pairs of each of k quantities; a pair with a missing
+        one is left out.
+    confidence
+        Between 0 and 1.
+
+    Returns
+    -------
+    estimate, low, high
+        Geometric mean of ``after / before`` and its bounds, shape (k,); bounds are NaN below two
+        pairs.
+
+    Examples
+    --------
+    >>> ratios = paired_ratio_bounds(np.array([[10.0], [20.0]]), np.array([[11.0], [22.0]]))
+    >>> [float(each[0].round(3)) for each in ratios]
+    [1.1, 1.1, 1.1]
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(after / before)
+        known = np.isfinite(logs)
+        n = known.sum(axis=0)
+        mean = np.where(known, logs, 0.0).sum(axis=0) / n
+        squares = np.where(known, (logs - mean) ** 2, 0.0).sum(axis=0)
+        half = stats.t.ppf((1 + confidence) / 2, n - 1) * np.sqrt(squares / (n - 1) / n)
+    half = np.where(n > 1, half, np.nan)
+    return np.exp(mean), np.exp(mean - half), np.exp(mean + half)
+
+
 def _relative(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Mean of each column, its relative standard error, and its degrees of freedom."""
     n = (~np.isnan(samples)).sum(axis=0)

@@ -1,0 +1,59 @@
+"""Finding who is waited for with what a run holds: traces where there are some, else sums."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from protonlab.errors import ProtonLabError
+from protonlab.model.arrivals import judge
+from protonlab.model.clock_alignment import align_clocks
+from protonlab.model.collectives import collectives_of
+from protonlab.model.run_notes import listed
+from protonlab.model.straggler_causes import cause
+from protonlab.model.straggler_totals import judge_totals, kernel_totals
+from protonlab.model.stragglers import Stragglers
+
+
+def stragglers_of(run: Any, skip: int) -> Stragglers:
+    """Make the result of `Run.stragglers` for a `Run`."""
+    if not run.ranks:
+        raise ProtonLabError(
+            f"run {run.name!r} holds nothing of any rank. {' '.join(run.warnings)}".rstrip()
+        )
+    notes = []
+    found = None
+    if len(run.traces) > 1:
+        collectives = collectives_of(run.traces, _steps(run))
+        notes = list(collectives.notes)
+        if len(collectives):
+            found = judge(collectives, align_clocks(run.traces, collectives), skip)
+    if found is None:
+        totals = kernel_totals(
+            run.traces if len(run.traces) > 1 or not run.profiles else run._frames
+        )
+        found = judge_totals(totals)
+        found = replace(found, notes=(*notes, *found.notes))
+    seen = tuple(found.table.index)
+    if run.missing:
+        found = replace(
+            found, notes=(f"Without ranks that are missing: {listed(run.missing)}.", *found.notes)
+        )
+    if found.ranks and len(seen) > 1:
+        parts = run.traces if found.source == "traces" else run.profiles or run.traces
+        rank, other = found.ranks[0], _usual(found)
+        found = replace(found, notes=(cause(rank, parts[rank], other, parts[other]), *found.notes))
+    return found
+
+
+def _usual(found: Stragglers) -> int:
+    """Find the rank in the middle of those that are not waited for."""
+    column = "late_ns" if found.source == "traces" else "compute_ns"
+    rest = found.table[column].drop(list(found.ranks)).dropna().sort_values()
+    return int(rest.index[(len(rest) - 1) // 2]) if len(rest) else found.ranks[0]
+
+
+def _steps(run: Any) -> int | None:
+    """How many steps every rank counted, where all counted the same."""
+    counts = {run.manifests[rank].steps for rank in run.traces if rank in run.manifests}
+    return counts.pop() if len(counts) == 1 else None
