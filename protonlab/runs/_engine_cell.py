@@ -86,9 +86,10 @@ class EngineCell:
 
     def collect(self) -> Run:
         """Fetch what each engine recorded; say of the others why there is nothing."""
+        outcomes = self._outcomes()
         done = [
             rank
-            for rank, outcome in self._outcomes().items()
+            for rank, outcome in outcomes.items()
             if outcome is not None and getattr(outcome, "ename", "") != _DIED
         ]
         answers: dict[int, Any] = {}
@@ -104,7 +105,7 @@ class EngineCell:
             answer: Any = answers.get(rank)
             data = answer["data"] if isinstance(answer, dict) else None
             if data is None:
-                problems[rank] = self._why_nothing(rank, answer)
+                problems[rank] = self._why_nothing(rank, outcomes.get(rank), answer)
                 continue
             loaded = load(data)
             if isinstance(loaded, Trace):
@@ -113,7 +114,8 @@ class EngineCell:
                 profiles[rank] = loaded
             notes += _other_number(rank, answer["rank"])
         warnings = (*(f"rank {rank}: {reason}" for rank, reason in problems.items()), *notes)
-        manifests = self._manifests({**profiles, **traces}, problems)
+        errors = {rank: _error_of(outcome) for rank, outcome in outcomes.items()} | problems
+        manifests = self._manifests({**profiles, **traces}, errors)
         return Run(self.name, profiles, manifests, traces, warnings)
 
     def _wait(self, say: Callable[[str], None]) -> None:
@@ -135,7 +137,8 @@ class EngineCell:
         client.send_signal("SIGINT", targets=waiting, block=False)
         self._results.wait(_INTERRUPT_S)
         self._results.wait_for_output(_OUTPUT_S)
-        left = [rank for rank in waiting if self._outcomes()[rank] is None]
+        outcomes = self._outcomes()
+        left = [rank for rank in waiting if outcomes[rank] is None]
         if left:
             print(
                 f"{named(left)}: still running {_INTERRUPT_S:.0f} s after the interrupt, as code "
@@ -188,8 +191,7 @@ class EngineCell:
         facts = self._facts[rank]
         return f"engine {rank} (process {facts['pid']} on {facts['host']}) died while the cell ran"
 
-    def _why_nothing(self, rank: int, answer: Any) -> str:
-        outcome = self._outcomes().get(rank)
+    def _why_nothing(self, rank: int, outcome: Any, answer: Any) -> str:
         if outcome is None:
             return "the cell had not ended there"
         if getattr(outcome, "ename", "") == _DIED:
@@ -199,7 +201,7 @@ class EngineCell:
         return "its session left no profile; what it printed says why"
 
     def _manifests(
-        self, recorded: dict[int, Any], problems: dict[int, str]
+        self, recorded: dict[int, Any], errors: dict[int, str | None]
     ) -> dict[int, RankManifest]:
         """Write what each rank would say of itself; nothing where ranks were left out."""
         ranks = self.engines.ranks
@@ -208,7 +210,7 @@ class EngineCell:
         manifests = {}
         for rank in ranks:
             info = recorded[rank].info if rank in recorded else None
-            error = problems.get(rank) or _error_of(self._outcomes().get(rank))
+            error = errors.get(rank)
             manifests[rank] = RankManifest(
                 rank=rank,
                 world_size=len(ranks),
@@ -227,7 +229,7 @@ class EngineCell:
 
 def _error_of(outcome: Any) -> str | None:
     name = getattr(outcome, "ename", None)
-    return f"{name}: {outcome.evalue}" if name else None
+    return ": ".join(filter(None, (name, outcome.evalue))) if name else None
 
 
 def _other_number(rank: int, number: int | None) -> list[str]:

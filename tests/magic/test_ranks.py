@@ -139,7 +139,7 @@ def test_an_interrupt_reaches_the_engines(many: Notebook, engines: Any, tmp_path
     assert isinstance(ran.result.error_in_exec, KeyboardInterrupt)
     assert "the engines were interrupted, too" in ran.out
     assert launches(many["run1"]) == {0: {"p_double": 1}, 1: {"p_double": 1}}
-    assert many["run1"].manifests[0].error.startswith("KeyboardInterrupt")
+    assert many["run1"].manifests[0].error == "KeyboardInterrupt"
     assert on_engines(engines, "H.active_hooks + list(H.session_hooks.values())") == [[], []]
     assert many.run("%%proton run1 ranks=all\ndouble();").result.success
 
@@ -150,6 +150,25 @@ def test_a_statement_runs_on_engines_too(many: Notebook) -> None:
     assert "2 ranks" not in ran.out  # assigned, not shown
     assert launches(many["p"]) == {rank: {"_p_double": 1, "clear": 1} for rank in (0, 1)}
     assert many["p"].profiles[0].info.include == "clear"
+
+
+def test_other_numbers_of_torch_distributed_are_told(
+    many: Notebook, engines: Any, tmp_path: Path
+) -> None:
+    engines[:].execute(
+        "import torch.distributed as dist\n"
+        f"dist.init_process_group('gloo', init_method='file://{tmp_path}/group', world_size=2,"
+        " rank=1 - get_ipython().kernel.engine_id)",
+        block=True,
+    )
+    try:
+        ran = many.run("%%proton run1 ranks=all view=none\nx[0] = 1 + dist.get_rank()\n"
+                       "dist.all_reduce(x)\nfloat(x[0])")  # fmt: skip
+    finally:
+        engines[:].execute("dist.destroy_process_group()", block=True)
+    assert re.findall(r"Out\[\d:\d+\]: (.*)", ran.out) == ["3.0", "3.0"]
+    assert many["run1"].warnings[0].startswith("engine 0 is rank 1 of torch.distributed")
+    assert len(many["run1"].warnings) == 2
 
 
 @pytest.mark.parametrize(
