@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _NOTHING = b'[{"frame":{"name":"ROOT","type":"function"},"metrics":{},"children":[]},{}]'
 INTERPRETER = "interpreter, CPU"
+_SMALL = 1024  # bytes
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,10 @@ def profile_of(parts: Sequence[Part], source: Source) -> Profile:
     """Read trees and add them up."""
     info, record, completed = source.info, source.seen.record, source.completed
     pieces = [
-        piece for part in parts for piece in _pieces(part, read_profile(part.data, info=info))
+        piece for part in parts for piece in _pieces(part, _read(part.data, info))
     ]
     if source.earlier is not None or not pieces:
-        pieces.insert(0, (None, source.earlier or read_profile(_NOTHING, info=info)))
+        pieces.insert(0, (None, source.earlier or _read(_NOTHING, info)))
     partial = [each for repeat, each in pieces if repeat is not None and repeat not in completed]
     lost = sum(int(each.kernels["count"].sum()) for each in partial) if completed else 0
     pieces = [
@@ -115,6 +117,22 @@ def profile_of(parts: Sequence[Part], source: Source) -> Profile:
     clocks = source.clocks.of(used)
     notes += clock_notes(clocks)
     return replace(profile, info=replace(info, clocks=clocks, notes=tuple(notes)))
+
+
+def _read(data: bytes, info: ProfileInfo) -> Profile:
+    """Read a tree of Proton's; one without frames, as most cells of a notebook leave, but once."""
+    if len(data) > _SMALL:
+        return read_profile(data, info=info)
+    empty = _read_empty(data)
+    if empty is None:
+        return read_profile(data, info=info)
+    return replace(empty, frames=empty.frames.copy(), info=info)
+
+
+@functools.lru_cache(maxsize=4)  # a document a backend
+def _read_empty(data: bytes) -> Profile | None:
+    profile = read_profile(data)
+    return profile if len(profile.frames) == 1 else None
 
 
 def _pieces(part: Part, profile: Profile) -> list[tuple[int | None, Profile]]:

@@ -7,8 +7,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import get_ident
 
 from protonlab.capture import _proton
+from protonlab.capture._launch_record import Launch
 from protonlab.capture._phases import cupti_flush
 from protonlab.capture._platform import gpus_in_use
 from protonlab.capture.session import Session
@@ -88,6 +90,19 @@ class Samples:
             yield
         finally:
             libproton.exit_scope(scope, name)
+
+    @staticmethod
+    @contextmanager
+    def without_metadata() -> Iterator[None]:
+        """Evaluate no launch metadata inside, whatever else records: in graphs it takes kernels."""
+        thread = get_ident()
+        was_in = thread in Launch.unrecorded
+        Launch.unrecorded.add(thread)
+        try:
+            yield
+        finally:
+            if not was_in:
+                Launch.unrecorded.discard(thread)
 
     def read(self, expected: Mapping[int, int]) -> dict[int, SampleTime]:
         """Wait for the GPU and give the samples since the last reading.

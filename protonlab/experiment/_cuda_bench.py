@@ -83,7 +83,8 @@ class CudaBench:
             return
         for which, variant in enumerate(self._variants):
             calls = calls_in_graph(self._times[which])
-            graph = captured(variant.call, calls)
+            with self._samples.without_metadata():
+                graph = captured(variant.call, calls)
             if isinstance(graph, str):
                 self._notes[
                     f"{variant.name} could not be captured in a CUDA graph ({graph}); plain "

@@ -69,6 +69,18 @@ def test_empty_session() -> None:
     assert names(session) == []
 
 
+def test_empty_sessions_share_nothing() -> None:
+    first, second = (Session(name).start() for name in ("first", "second"))
+    second.stop()
+    first.stop()
+    first.profile.frames["mine"] = 1
+    assert "mine" not in second.profile.frames
+    with Session("third") as third:
+        pass
+    assert list(third.profile.frames) == list(second.profile.frames)
+    assert (second.profile.info.name, third.profile.info.name) == ("second", "third")
+
+
 def test_paused() -> None:
     with Session() as session:
         with session.paused():
