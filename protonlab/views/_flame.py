@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import numpy as np
 
 from protonlab.errors import MetricError, ProtonLabError
@@ -20,7 +18,6 @@ from protonlab.views.search import Found, find
 from protonlab.views.sources import keeps_sources
 from protonlab.views.tree import ProfileTree, Tree
 
-_NOTE_LINE = 115  # letters, which a notebook beside a file browser has room for
 _WIDTHS = "Each frame is as wide as the larger of its two values."
 
 
@@ -151,9 +148,8 @@ def _words(
     if isinstance(subject, Comparison):
         names = [side.info.name for side in (subject.before, subject.after)]
         name = " → ".join(names) if all(names) else ""
-        notes = (_WIDTHS, subject.rule, *subject.notes)
-        lines = [line for note in notes for line in textwrap.wrap(note, _NOTE_LINE)]
-        return [name, subject.summary], tuple(lines)
+        notes = (f"{subject.summary}.", _WIDTHS, subject.rule, *subject.notes)
+        return [name, caption(subject.metric), subject.after.where], notes
     total = tree.metric.format(float(tree.value[0])) if len(tree.value) else ""
     what = f"{caption(tree.metric)} {total}".strip()
     how = "kernels to callers" if inverted else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ from protonlab.views import theme
 from protonlab.views.names import cleaned, escaped, shortened, text_width
 
 View = Literal["flame", "bars", "timeline", "roofline", "pairs", "sweep"]
+_NOTE_LINE = 105  # letters, which a notebook beside a file browser has room for
 _SWATCH, _GAP = 18, 20  # pixels of a legend: before a text, and behind it
 
 
@@ -34,11 +36,12 @@ def layout_of(
     legend
         Rows that the explanation of the colours takes: 0 when they need none, True for one.
     notes
-        Sentences under the boxes, each on a line of its own, not escaped.
+        Sentences under the boxes, not escaped; each begins a line.
     """
-    below = (theme.NOTE_HEIGHT * len(notes) + _GAP // 2) * bool(
-        notes
-    ) + theme.LEGEND_HEIGHT * legend
+    lines = [line for note in notes for line in textwrap.wrap(note, _NOTE_LINE)]
+    below = theme.LEGEND_HEIGHT * legend
+    if lines:
+        below += theme.NOTE_HEIGHT * len(lines) + _GAP // 2
     margin = theme.MARGIN | {"b": theme.MARGIN["b"] + below}
     return {
         "template": "none",
@@ -77,7 +80,7 @@ def layout_of(
             "itemdoubleclick": False,
             "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
         },
-        "annotations": [_footnote(notes)] if notes else [],
+        "annotations": [_footnote(lines)] if lines else [],
     }
 
 

@@ -7,9 +7,11 @@ import re
 import pytest
 from small_profiles import filtered, frame, hand, kernel, profile
 
+from protonlab import recorded
 from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model.comparison import compare
 from protonlab.views import FlameFigure, flame, theme
+from protonlab.views.names import text_width
 
 
 def by_role(figure: FlameFigure) -> dict[str, list[str]]:
@@ -130,9 +132,19 @@ def test_a_comparison_by_kind_and_library() -> None:
 
 
 def test_notes_say_how_wide_boxes_are_and_how_names_were_aligned() -> None:
-    text = flame(compare(hand(), hand())).layout.annotations[0].text.replace("<br>", " ")
-    assert text.startswith("Each frame is as wide as the larger of its two values.")
-    assert all(len(line) <= 130 for line in text.split("<br>")) or "<br>" not in text
+    first, wide, *more = flame(compare(hand(), hand())).layout.annotations[0].text.split("<br>")
+    assert first.startswith("time 1.00 µs before, 1.00 µs after: the same within 1 %")
+    assert wide == "Each frame is as wide as the larger of its two values."
+    assert any(line.startswith("Aligned by equal names") for line in more)
+
+
+def test_words_of_a_comparison_fit_a_notebook_beside_a_file_browser() -> None:
+    figure = flame(compare(recorded.gpt_eager(), recorded.gpt_compiled()))
+    title = figure.layout.title.text
+    assert title == "<b>gpt_eager → gpt_compiled</b> · time · NVIDIA H200"
+    lines = figure.layout.annotations[0].text.split("<br>")
+    assert len(lines) > 3
+    assert max(text_width(line) for line in lines) <= 800
 
 
 @pytest.mark.parametrize(
