@@ -52,6 +52,12 @@ def test_page_has_title_prose_code_and_text(tmp_path: Path) -> None:
     assert '<pre class="output">one\ntwo</pre>' in page
 
 
+def test_body_of_a_proton_cell_is_coloured_as_python(tmp_path: Path) -> None:
+    page = export(tmp_path, new_code_cell("%%proton run1\n\nfor x in y:\n    pass"))
+    assert '<span class="k">for</span>' in page
+    assert re.search(r"proton</span>.* run1.*\n+.*for</span>", page)
+
+
 def test_terminal_codes_and_overwritten_lines_are_gone(tmp_path: Path) -> None:
     page = export(tmp_path, code(new_output("stream", text="10%\r50%\r100%\n\x1b[31mred\x1b[0m\n")))
     assert '<pre class="output">100%\nred</pre>' in page

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
 
+import pygments
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 from nbformat import NotebookNode
-from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
@@ -100,8 +101,12 @@ def _cell(cell: NotebookNode, contents: Contents, page: Page) -> _Cell:
 
 
 def _code(source: str) -> Markup:
+    """Colour a cell; to pygments the body of a cell magic of ours would be plain text."""
+    head, newline, body = source.partition("\n")
+    parts = [head, body] if newline and head.startswith("%%proton") else [source]
     lexer = get_lexer_by_name("ipython3")
-    return Markup(highlight(source, lexer, HtmlFormatter()))
+    tokens = itertools.chain.from_iterable(lexer.get_tokens(part) for part in parts)
+    return Markup(pygments.format(tokens, HtmlFormatter()))
 
 
 def _script(outputs: str) -> Markup:
