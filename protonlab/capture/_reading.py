@@ -92,9 +92,7 @@ def result_of(parts: Sequence[Part], source: Source) -> Profile | Trace:
 def profile_of(parts: Sequence[Part], source: Source) -> Profile:
     """Read trees and add them up."""
     info, record, completed = source.info, source.seen.record, source.completed
-    pieces = [
-        piece for part in parts for piece in _pieces(part, _read(part.data, info))
-    ]
+    pieces = [piece for part in parts for piece in _pieces(part, _read(part.data, info))]
     if source.earlier is not None or not pieces:
         pieces.insert(0, (None, source.earlier or _read(_NOTHING, info)))
     partial = [each for repeat, each in pieces if repeat is not None and repeat not in completed]
