@@ -9,7 +9,7 @@ import pandas as pd
 
 from protonlab.model.frames import BoolArray, FloatArray
 from protonlab.model.metrics import Metric
-from protonlab.model.statistics import ratio_bounds
+from protonlab.model.statistics import paired_ratio_bounds, ratio_bounds
 from protonlab.model.units import counted
 
 CHANGES = ("added", "removed", "changed", "unchanged")
@@ -27,6 +27,9 @@ def change_columns(
     after: FloatArray,
     present: tuple[BoolArray, BoolArray],
     samples: Samples | None,
+    *,
+    of: str = "repeat",
+    paired: bool = False,
 ) -> dict[str, object]:
     """Compare two columns of values.
 
@@ -40,6 +43,11 @@ def change_columns(
         Whether each thing is there at all, before and after.
     samples
         Where both were repeated, what each repeat measured, shapes (n, k) and (m, k).
+    of
+        What measured them, for verdicts: ``"repeat"``, ``"rank"``.
+    paired
+        Whether the n-th before and the n-th after belong together; the ratio is then the geometric
+        mean of the pairs'.
 
     Returns
     -------
@@ -60,8 +68,12 @@ def change_columns(
         "ratio": ratio,
     }
     if samples is not None:
-        low, high = ratio_bounds(*samples, CONFIDENCE)
-        if not metric.additive:
+        if paired:
+            ratios, low, high = paired_ratio_bounds(*samples, CONFIDENCE)
+            columns["ratio"] = ratio = np.where(np.isnan(low), ratio, ratios)
+        else:
+            low, high = ratio_bounds(*samples, CONFIDENCE)
+        if not metric.additive and not paired:
             # The ratio of two rates is that of their sums; it scatters as the rates do.
             with np.errstate(divide="ignore", invalid="ignore"):
                 moved = ratio / np.sqrt(low * high)
@@ -74,18 +86,22 @@ def change_columns(
     columns["change"] = pd.Categorical(change, list(CHANGES))
     if samples is not None:
         counts = [(~np.isnan(side)).sum(axis=0).tolist() for side in samples]
+        if paired:
+            both = (~np.isnan(samples[0] + samples[1])).sum(axis=0).tolist()
+            counts = [both, both]
         rows = zip(change, ratio, low, high, *counts, strict=True)
-        columns["verdict"] = [_verdict(metric, *row) for row in rows]
+        of = f"paired {of}" if paired else of
+        columns["verdict"] = [_verdict(metric, of, *row) for row in rows]
     return columns
 
 
 def _verdict(
-    metric: Metric, change: str, ratio: float, low: float, high: float, n: int, m: int
+    metric: Metric, of: str, change: str, ratio: float, low: float, high: float, n: int, m: int
 ) -> str:
     """Say in words what an interval of a ratio means."""
     if change in ("added", "removed"):
         return "new" if change == "added" else "gone"
-    repeats = counted(n, "repeat") if n == m else f"{n} and {m} repeats"
+    repeats = counted(n, of) if n == m else f"{n} and {m} {of}s"
     if math.isnan(low):
         return f"cannot tell: no interval of the ratio follows from {repeats}"
     if low <= 1 <= high:

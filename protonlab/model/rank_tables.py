@@ -156,14 +156,20 @@ class MergedTree:
         check_sums(metric, self.source.columns)
         return rank_values(self.source, self.groups, metric, self.profiles, inclusive=True)
 
-    def profile(self, name: str, first: Profile, notes: tuple[str, ...]) -> Profile:
-        """Add the ranks up to one profile, which takes its devices and versions from `first`."""
+    def profile(
+        self, name: str, first: Profile, notes: tuple[str, ...], *, mean: bool = False
+    ) -> Profile:
+        """Add the ranks up to one profile, which takes its devices and versions from `first`.
+
+        With `mean` by their number, what profiling itself and autotuning launched left out.
+        """
         columns = tuple(column for column in self.source.columns if column.additive)
         frames = self.frames
         for column in columns:
             own = self.source.table[column.column]
             sums = self._sums(own.to_numpy(np.float64, na_value=np.nan))
-            whole = pd.api.types.is_integer_dtype(own.dtype)
+            whole = pd.api.types.is_integer_dtype(own.dtype) and not mean
+            sums = sums / len(self.ranks) if mean else sums
             frames[column.column] = pd.Series(sums).astype("Int64") if whole else sums
         number = counted(len(self.ranks), "rank")
         info = replace(
@@ -172,9 +178,10 @@ class MergedTree:
             when=first.info.when,
             launches={},
             clocks=(),
-            notes=(f"Sums over {number}.", *notes),
+            notes=(f"{'Means of' if mean else 'Sums over'} {number}.", *notes),
         )
-        return Profile(frames, columns, first.devices, info)
+        whole_tree = Profile(frames, columns, first.devices, info)
+        return whole_tree.take(~self.overhead) if mean else whole_tree
 
     def _sums(self, values: FloatArray) -> FloatArray:
         pairs = self.groups.sums(values)

@@ -16,6 +16,7 @@ from protonlab.model.metrics import Metric, available_metrics
 from protonlab.model.profile import Profile
 from protonlab.model.rank_frames import RankFrames
 from protonlab.model.rank_tables import MergedTree, by_rank, long_table
+from protonlab.model.run_comparison import RunComparison, compare_runs
 from protonlab.model.run_notes import notes_on_run
 from protonlab.model.straggler_search import stragglers_of
 from protonlab.model.stragglers import Stragglers
@@ -176,6 +177,38 @@ class Run(JobRanks):
         if isinstance(skip, bool) or not isinstance(skip, int) or skip < 0:
             raise ProtonLabError(f"skip={skip!r}; give a number of steps, 0 or more")
         return stragglers_of(self, skip)
+
+    def compare(self, other: Run, *, metric: str = "time") -> RunComparison:
+        """Compare this run with a later one: what became slower, faster, new, or went away.
+
+        Values are those of a rank on average. Ratios have 95 % intervals across ranks: where both
+        runs have the same ranks each is compared with itself (Student's t on the logarithms of
+        their ratios), otherwise the means are. A ratio whose interval holds 1 counts as unchanged.
+
+        Parameters
+        ----------
+        other
+            The run after this one.
+        metric
+            Name in the metric grammar.
+
+        Raises
+        ------
+        MetricError
+            If a run lacks the metric, or it has no number a kernel.
+        ProtonLabError
+            If `other` is no run, or no rank of one left a profile.
+
+        Examples
+        --------
+        >>> run.compare(protonlab.load_run("runs/tonight")).summary  # doctest: +SKIP
+        """
+        if not isinstance(other, Run):
+            raise ProtonLabError(
+                f"a run is compared with a run, not with a {type(other).__name__}; load_run() "
+                "reads one, Run.from_profiles() makes one"
+            )
+        return compare_runs(self, other, metric)
 
     def merged(self) -> Profile:
         """Add the ranks up to one profile, as if one process had run all of it.

@@ -1,0 +1,142 @@
+"""Two runs compared: each kernel and frame before and after, with intervals across the ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from protonlab.errors import ProtonLabError
+from protonlab.model.changes import change_columns
+from protonlab.model.collectives import collective_rows
+from protonlab.model.comparability import notes_on
+from protonlab.model.comparison import Comparison, compare
+from protonlab.model.frames import FloatArray, IntArray
+from protonlab.model.metrics import Metric
+from protonlab.model.rank_tables import MOST_CELLS, kernel_values
+from protonlab.model.run_notes import on_ranks
+from protonlab.model.units import counted
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunComparison(Comparison):
+    """Two runs compared by one metric; `Run.compare` makes one.
+
+    A `Comparison` of what a rank recorded on average, so that every view of one shows it. Its
+    ratios have intervals across the ranks: in ``frames`` and ``kernels``, ``low`` and ``high`` are
+    the bounds of ``ratio``, and ``verdict`` says what they mean.
+
+    Parameters
+    ----------
+    ranks
+        Ranks that were compared, before and after.
+    paired
+        Whether both runs have the same ranks, of which each is compared with itself: what a rank's
+        GPU has always been slower by falls out. Otherwise the means of the ranks are compared.
+    """
+
+    ranks: tuple[tuple[int, ...], tuple[int, ...]]
+    paired: bool
+
+    @property
+    def summary(self) -> str:
+        """One line: means of the ranks, their difference with its interval, what changed."""
+        numbers = tuple(map(len, self.ranks))
+        which = counted(numbers[0], "rank")
+        if numbers[0] != numbers[1]:
+            which = f"{numbers[0]} and {counted(numbers[1], 'rank')}"
+        return f"mean of {which}: {super().summary}"
+
+
+def compare_runs(before: Any, after: Any, metric: str) -> RunComparison:
+    """Compare two `Run`s; `Run.compare` says how."""
+    sides = (before, after)
+    means = [side.tree.profile(side.name, _first(side), (), mean=True) for side in sides]
+    whole = compare(means[0], means[1], metric=metric)
+    ranks = (before.tree.ranks, after.tree.ranks)
+    paired = ranks[0] == ranks[1] and len(ranks[0]) > 1
+    wanted = (before.metric(metric), after.metric(metric))
+    kernels = _judged(whole.kernels, wanted[0], _of_kernels(whole, sides, wanted), paired=paired)
+    frames = whole.frames
+    cells = (len(mean.frames) * len(own) for mean, own in zip(means, ranks, strict=True))
+    if max(cells) <= MOST_CELLS:
+        frames = _judged(frames, wanted[0], _of_frames(whole, sides, wanted), paired=paired)
+    notes = (*_notes(sides, ranks), *notes_on(means[0], means[1], whole.metric, kernels))
+    given = {field.name: getattr(whole, field.name) for field in fields(Comparison)}
+    given |= {"frames": frames, "kernels": kernels, "notes": notes}
+    return RunComparison(**given, ranks=ranks, paired=paired)
+
+
+def _first(run: Any) -> Any:
+    if not run.profiles:
+        raise ProtonLabError(f"run {run.name!r} has no profile of a rank to compare")
+    return next(iter(run.profiles.values()))
+
+
+def _judged(
+    table: pd.DataFrame, metric: Metric, samples: tuple[FloatArray, FloatArray], *, paired: bool
+) -> pd.DataFrame:
+    """Put intervals across the ranks beside a comparison's values; samples: (ranks, rows)."""
+    before, after = (table[side].to_numpy(np.float64) for side in ("before", "after"))
+    change = table["change"]
+    present = ((change != "added").to_numpy(), (change != "removed").to_numpy())
+    columns = change_columns(metric, before, after, present, samples, of="rank", paired=paired)
+    judged = pd.DataFrame({**dict(table.items()), **columns}, index=table.index)
+    places = [*table.columns]
+    place = places.index("ratio") + 1
+    return judged[[*places[:place], "low", "high", "verdict", *places[place:]]]
+
+
+def _of_kernels(
+    whole: Comparison, sides: tuple[Any, Any], metrics: tuple[Metric, Metric]
+) -> tuple[FloatArray, FloatArray]:
+    """Values of the kernels on each rank before and after, shape (ranks, kernels) each."""
+    new = whole.kernels["name"].to_numpy(object)
+    old = np.where(whole.kernels["renamed_from"].isna(), new, whole.kernels["renamed_from"])
+    found = []
+    for side, metric, names in zip(sides, metrics, (old, new), strict=True):
+        values = kernel_values(side.tree.source, side.profiles, metric)
+        categories = side.frames["name"].cat.categories
+        place = pd.Index(categories.astype(object)).get_indexer(pd.Index(names, dtype=object))
+        found.append(_picked(values.matrix, place))
+    return found[0], found[1]
+
+
+def _of_frames(
+    whole: Comparison, sides: tuple[Any, Any], metrics: tuple[Metric, Metric]
+) -> tuple[FloatArray, FloatArray]:
+    """Inclusive values of the frames on each rank, shape (ranks, frames) each."""
+    found = []
+    for side, metric, name in zip(sides, metrics, ("before_frame", "after_frame"), strict=True):
+        shown = np.flatnonzero(~side.tree.overhead)
+        rows = whole.frames[name].to_numpy(np.int64)
+        found.append(_picked(side.tree.values(metric).matrix[shown], rows))
+    return found[0], found[1]
+
+
+def _picked(matrix: FloatArray, rows: npt.NDArray[np.integer[Any]] | IntArray) -> FloatArray:
+    padded = np.concatenate([matrix, np.full((1, matrix.shape[1]), np.nan)])
+    picked: FloatArray = padded[rows].T
+    return picked
+
+
+def _notes(sides: tuple[Any, Any], ranks: tuple[tuple[int, ...], ...]) -> Iterator[str]:
+    for side, word in zip(sides, ("before", "after"), strict=True):
+        if side.missing:
+            yield f"{word} is without {on_ranks(side.missing)} of {side.world_size}."
+    if ranks[0] != ranks[1]:
+        yield (
+            f"The runs have other ranks ({on_ranks(ranks[0])} before, {on_ranks(ranks[1])} after), "
+            "so means of ranks are compared, not each rank with itself."
+        )
+    if any(collective_rows(side.frames["name"]).any() for side in sides):
+        yield (
+            "Time in collectives is mostly waiting for the last rank, so it says little of how fast "
+            "they are; stragglers() of either run says who comes last."
+        )
+    if min(map(len, ranks)) < 2:
+        yield "With one rank on a side there is no interval across ranks."
