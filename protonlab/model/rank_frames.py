@@ -20,16 +20,16 @@ from protonlab.model.frames import (
     BoolArray,
     IntArray,
     MetricColumn,
-    categorical,
     levels,
     subtree_ends,
 )
+from protonlab.model.joining import cells, joined, joined_numbers, joined_text
 from protonlab.model.kernels import kernel_columns
 from protonlab.model.profile import Profile
 from protonlab.model.rank_groups import RankGroups
 
-_TEXT = ("name", "kernel", "label", "kind", "hook", "device_type")
 _CONSTANT = {"kind": KINDS, "hook": HOOK_STATES}
+_TEXT = ("name", "kernel", "label", "kind", "hook", "device_type")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +66,14 @@ class RankFrames:
         data: dict[str, Any] = {
             "rank": np.array(ranks, dtype=np.int64)[place],
             "frame_id": np.arange(len(place)) - np.repeat(np.cumsum(sizes) - sizes, sizes),
-            **{name: _joined([table[name] for table in tables]) for name in ("parent_id", "depth")},
-            **{name: _text(name, [table[name] for table in tables]) for name in _TEXT},
+            **{name: joined([table[name] for table in tables]) for name in ("parent_id", "depth")},
+            **{
+                name: joined_text([table[name] for table in tables], _CONSTANT.get(name, ()))
+                for name in _TEXT
+            },
         }
         for name in ("device_id", *(each.column for each in columns)):
-            data[name] = _numbers([_cells(table, name) for table in tables])
+            data[name] = joined_numbers([cells(table, name) for table in tables])
         return cls(ranks, pd.DataFrame(data, copy=False), columns, place)
 
     @cached_property
@@ -214,36 +217,3 @@ def _columns(profiles: Sequence[Profile]) -> tuple[MetricColumn, ...]:
         if known.additive and not column.additive:
             found[column.column] = replace(known, additive=False)
     return tuple(found.values())
-
-
-def _joined(columns: Sequence[pd.Series]) -> IntArray:
-    return np.concatenate([each.to_numpy() for each in columns])
-
-
-def _cells(table: pd.DataFrame, name: str) -> pd.Series:
-    if name in table:
-        return table[name]
-    return pd.Series(np.nan, index=table.index)
-
-
-def _text(name: str, columns: Sequence[pd.Series]) -> pd.Categorical:
-    """Join text columns whose categories differ."""
-    of_text: dict[str, int] = {text: code for code, text in enumerate(_CONSTANT.get(name, ()))}
-    codes = []
-    for column in columns:
-        moved = [of_text.setdefault(text, len(of_text)) for text in column.cat.categories]
-        codes.append(np.array([*moved, -1], dtype=np.int32)[column.cat.codes.to_numpy()])
-    return categorical(np.concatenate(codes), _CONSTANT.get(name, list(of_text)))
-
-
-def _numbers(columns: Sequence[pd.Series]) -> Any:
-    """Join columns of numbers: whole ones stay whole, vectors and text stay what they are."""
-    if any(pd.api.types.is_object_dtype(each.dtype) for each in columns):
-        return np.concatenate([each.astype(object).to_numpy() for each in columns])
-    whole = [each for each in columns if pd.api.types.is_integer_dtype(each.dtype)]
-    known = [each for each in columns if not each.isna().all()]
-    if len(whole) < len(columns) and any(each.dtype.kind == "f" for each in known):
-        return np.concatenate([each.to_numpy(np.float64, na_value=np.nan) for each in columns])
-    data = np.concatenate([each.fillna(0).to_numpy(np.int64) for each in columns])
-    missing = np.concatenate([each.isna().to_numpy() for each in columns])
-    return pd.arrays.IntegerArray(data, missing)

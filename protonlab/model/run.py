@@ -10,8 +10,10 @@ from typing import Literal
 import pandas as pd
 
 from protonlab.errors import MetricError, ProtonLabError
+from protonlab.model.clock_alignment import align_clocks
 from protonlab.model.frames import MetricColumn
 from protonlab.model.job_ranks import JobRanks
+from protonlab.model.merged_trace import merged_trace
 from protonlab.model.metrics import Metric, available_metrics
 from protonlab.model.profile import Profile
 from protonlab.model.rank_frames import RankFrames
@@ -20,6 +22,7 @@ from protonlab.model.run_comparison import RunComparison, compare_runs
 from protonlab.model.run_notes import notes_on_run
 from protonlab.model.straggler_search import stragglers_of
 from protonlab.model.stragglers import Stragglers
+from protonlab.model.trace import Trace
 
 By = Literal["kernel", "frame"]
 
@@ -209,6 +212,25 @@ class Run(JobRanks):
                 "reads one, Run.from_profiles() makes one"
             )
         return compare_runs(self, other, metric)
+
+    def merged_trace(self) -> Trace:
+        """Lay the ranks' traces over each other on the first rank's clock.
+
+        Clocks are aligned on the ends of collectives, which all ranks leave together; the first of
+        ``info.notes`` says how well they agree afterwards. Lanes are called after their rank,
+        processes and flow arrows are numbered anew, so that `Trace.save` writes one file that
+        Perfetto opens.
+
+        Raises
+        ------
+        ProtonLabError
+            If no rank left a trace, or one counts cycles.
+        """
+        if not self.traces:
+            raise ProtonLabError(
+                f"run {self.name!r} has no trace of a rank; record with data='trace'"
+            )
+        return merged_trace(self.name, self.traces, align_clocks(self.traces), self.warnings)
 
     def merged(self) -> Profile:
         """Add the ranks up to one profile, as if one process had run all of it.

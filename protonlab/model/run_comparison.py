@@ -85,7 +85,9 @@ def _judged(
     change = table["change"]
     present = ((change != "added").to_numpy(), (change != "removed").to_numpy())
     columns = change_columns(metric, before, after, present, samples, of="rank", paired=paired)
-    judged = pd.DataFrame({**dict(table.items()), **columns}, index=table.index)
+    judged = table.assign(
+        **{name: pd.Series(values, index=table.index) for name, values in columns.items()}
+    )
     places = [*table.columns]
     place = places.index("ratio") + 1
     return judged[[*places[:place], "low", "high", "verdict", *places[place:]]]
@@ -135,8 +137,8 @@ def _notes(sides: tuple[Any, Any], ranks: tuple[tuple[int, ...], ...]) -> Iterat
         )
     if any(collective_rows(side.frames["name"]).any() for side in sides):
         yield (
-            "Time in collectives is mostly waiting for the last rank, so it says little of how fast "
-            "they are; stragglers() of either run says who comes last."
+            "Time in collectives is mostly waiting for the last rank, so it says little of how "
+            "fast they are; stragglers() of either run says who comes last."
         )
     if min(map(len, ranks)) < 2:
         yield "With one rank on a side there is no interval across ranks."
