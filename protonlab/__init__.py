@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from protonlab import recorded
     from protonlab.capture import LaunchHook, Session, device, doctor, measure_roofs
     from protonlab.epilogue import EpilogueCase, EpilogueSweep, epilogue_cases, sweep_epilogue
     from protonlab.errors import (
@@ -143,6 +144,7 @@ __all__ = [
     "overlap_by_tokens",
     "pairs",
     "ptx_difference",
+    "recorded",
     "roofline",
     "sweep_epilogue",
     "table",
@@ -154,6 +156,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return importlib.metadata.version("protonlab")
+    if name == "recorded":
+        return importlib.import_module("protonlab.recorded")
     if name not in _HOME:
         raise AttributeError(f"module 'protonlab' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

@@ -95,8 +95,12 @@ def test_filters_are_anchored_and_say_so_when_nothing_matches() -> None:
     result = run("view", sweep, "--include", "matmul")
     assert result.exit_code == 1
     assert re.search(
-        r"^Error: no kernel matches; patterns are anchored.*_matmul_NNT", result.output
+        r"^Error: no kernel matches; patterns are anchored.*\n  _matmul_NNT", result.output
     )
+    long = run("view", path_of("gpt_train_3.9.0.hatchet"), "--include", "x")
+    assert "_ZN2at6native" in long.output
+    assert long.output.endswith("\n  and 36 more\n")
+    assert max(map(len, long.output.splitlines()[1:])) <= 80
 
 
 @pytest.mark.parametrize(
@@ -108,7 +112,7 @@ def test_filters_are_anchored_and_say_so_when_nothing_matches() -> None:
         ),
         (
             ("trace_3.9.0.chrome_trace", "-m", "time", "-d", "2"),
-            "--metrics, --depth: .* is a Trace, which has no tree",
+            "--metrics, --depth: .* is a trace, which has no tree",
         ),
         (("viewer_values.json",), "a JSON object without traceEvents"),
         (("tree_scopes_3.9.0.hatchet", "--name", "x"), "--name x: .* is no report, which"),
@@ -137,7 +141,16 @@ def test_traces_and_comparisons_say_what_they_hold(tmp_path: Path) -> None:
     assert measured.verdict in page.read_text()
     result = run("diff", tmp_path / "c.json", trace)
     assert result.exit_code == 1
-    assert "c.json is a VariantComparison, and this needs a profile" in result.output
+    assert "c.json is a comparison of variants, and this needs a profile" in result.output
+
+
+def test_a_sweep_is_drawn_and_told(tmp_path: Path) -> None:
+    page = tmp_path / "s.html"
+    result = run("view", RECORDED / "epilogue_sweep_3.9.0.json.gz", "-o", page)
+    assert (result.exit_code, result.output) == (0, f"Page: {page}\n")
+    text = page.read_text()
+    assert text.count('<div class="still">') == 4  # two kernels, a long K and a short one
+    assert "&lt;EpilogueSweep: " in text
 
 
 def test_msgpack_and_empty_profiles_are_viewed() -> None:

@@ -34,6 +34,12 @@ def test_every_lazy_name_is_public() -> None:
     assert set(protonlab._HOME) <= set(protonlab.__all__)
 
 
+def test_recorded_profiles_need_no_import_of_their_own() -> None:
+    code = "import protonlab; print(protonlab.recorded.graph_exclude().info.gpu)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout == "NVIDIA H200\n"
+
+
 def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'protonlab' has no attribute 'flamme'"):
         protonlab.flamme  # noqa: B018

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 
 SOURCE = click.Path(exists=True, dir_okay=False, path_type=Path)
 Loaded = TypeVar("Loaded")
+_KINDS = {
+    "EpilogueSweep": "a sweep",
+    "Profile": "a profile",
+    "Roofs": "measured roofs",
+    "Trace": "a trace",
+    "VariantComparison": "a comparison of variants",
+}
 
 
 def choose(loaded: Loaded | dict[str, Profile], source: Path, name: str | None) -> Loaded | Profile:
@@ -40,6 +47,12 @@ def choose(loaded: Loaded | dict[str, Profile], source: Path, name: str | None) 
     return loaded[name]
 
 
+def kind_of(found: object) -> str:
+    """Say what was loaded, for a sentence."""
+    name = type(found).__name__
+    return _KINDS.get(name, f"of type {name}")
+
+
 def read_source(source: Path, name: str | None = None) -> Any:
     """Load a file, or the profile that is meant of a report; ProtonLabError when it is none."""
     from protonlab.formats import load
@@ -57,7 +70,7 @@ def read_profile_of(source: Path) -> Profile:
     found = read_source(source)
     if not isinstance(found, Profile):
         raise ProtonLabError(
-            f"{source} is a {type(found).__name__}, and this needs a profile, a tree with sums; "
+            f"{source} is {kind_of(found)}, and this needs a profile, a tree with sums; "
             f"protonlab view {source} shows what it is"
         )
     return found

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from protonlab.cli._page import page_path, write_views
-from protonlab.cli._source import SOURCE, read_source
+from protonlab.cli._source import SOURCE, kind_of, read_source
 from protonlab.cli._terminal import print_tree
 from protonlab.errors import ProtonLabError
+
+if TYPE_CHECKING:
+    from protonlab.model.epilogue_sweep import EpilogueSweep
+
+_MOST_NAMES, _LONGEST_NAME = 12, 76
 
 
 @click.command()
@@ -55,8 +62,8 @@ def view(
     FILE is what Proton or protonlab wrote, JSON or msgpack, or a report. Every
     frame has its inclusive metrics. A metric without a unit, such as time,
     takes the unit that suits each value; time/ms keeps its own. Patterns are
-    matched from the start of the name. Traces and saved comparisons have no
-    tree; they say what they hold.
+    matched from the start of the name. Traces, saved comparisons and sweeps
+    have no tree; they say what they hold.
 
     With --flame the tree becomes FILE.html in this folder, opened where there
     is a desktop.
@@ -83,21 +90,24 @@ def view(
 def _refuse_options(file: Path, found: Any, **given: Any) -> None:
     names = ", ".join(f"--{name}" for name, value in given.items() if value is not None)
     if names:
-        raise ProtonLabError(f"{names}: {file} is a {type(found).__name__}, which has no tree")
+        raise ProtonLabError(f"{names}: {file} is {kind_of(found)}, which has no tree")
 
 
 def _show_other(file: Path, found: Any, page: Path | None) -> None:
-    """Show a trace or a comparison of variants, and let a sweep speak for itself."""
+    """Show what has no tree: as views where it has some, else in its own words."""
     from protonlab.display import trace_views, variant_views
     from protonlab.model import Trace, VariantComparison
+    from protonlab.model.epilogue_sweep import EpilogueSweep
 
     draws = page is not None
     if isinstance(found, Trace):
         parts = trace_views(found, draws=draws)
     elif isinstance(found, VariantComparison):
         parts = variant_views(found, draws=draws)
+    elif isinstance(found, EpilogueSweep) and draws:
+        parts = list(_sweep_views(found))
     elif draws:
-        raise ProtonLabError(f"{file} is a {type(found).__name__}, which has no page")
+        raise ProtonLabError(f"{file} is {kind_of(found)}, which has no page")
     else:
         parts = [found]
     if page is not None:
@@ -107,13 +117,34 @@ def _show_other(file: Path, found: Any, page: Path | None) -> None:
         click.echo(str(part))
 
 
+def _sweep_views(sweep: EpilogueSweep) -> Iterator[Any]:
+    """Draw each kernel at each K, and then tell every case."""
+    from protonlab.display import InWords
+    from protonlab.views import overlap_by_tokens
+
+    for kernel, k in dict.fromkeys((case.kernel, case.k) for case in sweep.cases):
+        yield overlap_by_tokens(sweep, kernel=kernel, k=k)
+    yield InWords(str(sweep), f"<pre>{html.escape(str(sweep))}</pre>")
+
+
 def _filtered(profile: Any, include: str | None, exclude: str | None) -> Any:
+    from protonlab.views.names import shortened
+
     kept = profile.filter(include=include, exclude=exclude)
     if kept.kernels.empty and not profile.kernels.empty:
-        names = list(dict.fromkeys(profile.kernels["name"].astype(str)))
-        more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+        kernels = profile.kernels
+        matched = kernels["kernel"].where(kernels["kernel"].notna(), kernels["name"])
+        names = [shortened(str(name), _LONGEST_NAME) for name in dict.fromkeys(matched)]
+        shown = names[:_MOST_NAMES]
+        if len(names) > len(shown):
+            shown.append(f"and {len(names) - len(shown)} more")
         raise ProtonLabError(
-            "no kernel matches; patterns are anchored at the start of the name, begin with .* to "
-            f"match anywhere. Kernels: {', '.join(names[:12])}{more}"
+            "\n  ".join(
+                (
+                    "no kernel matches; patterns are anchored at the start of the name, begin with "
+                    ".* to match anywhere. The names:",
+                    *shown,
+                )
+            )
         )
     return kept

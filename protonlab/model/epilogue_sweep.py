@@ -118,7 +118,9 @@ class EpilogueSweep:
         return ", ".join(filter(None, (self.info.gpu, *versions, day)))
 
     def __repr__(self) -> str:
-        return f"<EpilogueSweep: {len(self.comparisons)} cases, {self.where or 'unknown GPU'}>"
+        missing = f", {len(self.left_out)} left out" if self.left_out else ""
+        cases = f"{counted(len(self.comparisons), 'case')}{missing}"
+        return f"<EpilogueSweep: {cases}, {self.where or 'unknown GPU'}>"
 
     def __str__(self) -> str:
         table = self.to_dataframe()
