@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,14 @@ def sweep(target: Path, **asked: Any) -> None:
     from protonlab.model.sweep_document import check_name
 
     check_name(target)
-    if not target.absolute().parent.is_dir():
+    folder = target.resolve().parent
+    if not folder.is_dir():
         raise ProtonLabError(f"cannot write {target}: no folder {target.parent}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ProtonLabError(f"cannot write {target}: the folder is not yours to write to")
 
     from protonlab.epilogue import KS, TOKENS, EpilogueCase, epilogue_cases, sweep_epilogue
+    from protonlab.model.units import counted
 
     cases = epilogue_cases(
         asked["tokens"] or TOKENS,
@@ -67,8 +72,17 @@ def sweep(target: Path, **asked: Any) -> None:
             protocol="burst" if asked["burst"] else "sustained",
             on_case=tell,
         )
-    if not found.comparisons:
+    measured = len(found.comparisons)
+    if found.was_interrupted and not measured:
+        raise KeyboardInterrupt
+    if not measured:
         raise ProtonLabError("nothing was measured. " + " ".join(found.left_out))
-    found.save(target)
-    click.echo(str(found))
+    click.echo(str(found))  # also where they cannot be kept
+    try:
+        found.save(target)
+    except OSError as error:
+        raise ProtonLabError(f"cannot write {target}: {error.strerror}") from error
     click.echo(f"\n{target}: {target.stat().st_size:,} bytes, {found.protocol['took_s']} s")
+    if found.was_interrupted:
+        click.echo(f"{target} holds {measured} of {counted(len(cases), 'case')}.", err=True)
+        raise KeyboardInterrupt

@@ -17,7 +17,7 @@ from protonlab.errors import CaptureError, ProtonLabError
 from protonlab.experiment import compare_compiled, compare_variants
 from protonlab.model import ProfileInfo, VariantComparison
 from protonlab.model.compiled import CompiledComparison
-from protonlab.model.epilogue_sweep import EpilogueCase, EpilogueSweep
+from protonlab.model.epilogue_sweep import INTERRUPTED, EpilogueCase, EpilogueSweep
 
 _COPY_BYTES, _COPIES, _COPY_SAMPLES = 2**30, 4, 9
 _MATMULS = r".*matmul"
@@ -69,8 +69,9 @@ def sweep_epilogue(
 ) -> EpilogueSweep:
     """Measure epilogue overlap, on against off, over many shapes; each as `compare_variants` does.
 
-    What cannot be measured is named in the result's ``left_out``, and the rest goes on; so does
-    what an interrupt or `within_s` left no time for.
+    What cannot be measured is named in the result's ``left_out``, and the rest goes on. What an
+    interrupt or `within_s` left no time for is named there, too: an interrupt is not raised, and
+    the result's ``was_interrupted`` tells of it.
 
     Parameters
     ----------
@@ -108,11 +109,14 @@ def sweep_epilogue(
     run = _Run(budget_s, protocol, seed)
     began = time.monotonic()
     weights: EpilogueWeights | None = None
+    copy: float | None = None
+    number, stop_reason = 0, "every case was tried"
     try:
         copy = copy_gbyte_s()
         for number, case in enumerate(wanted, 1):
             if within_s is not None and time.monotonic() - began > within_s - 1.5 * budget_s:
                 run.left_out += [f"{left}: no time left." for left in wanted[number - 1 :]]
+                stop_reason = f"within_s={within_s:g} was nearly over"
                 break
             if on_case is not None:
                 on_case(case, number, len(wanted))
@@ -123,14 +127,15 @@ def sweep_epilogue(
                 weights = EpilogueWeights(*shape)
             run.measure(weights, case)
     except KeyboardInterrupt:
-        missing = [case for case in wanted if case not in run.comparisons]
-        run.left_out += [f"{case}: interrupted." for case in missing]
+        missing = [left for left in wanted[max(number - 1, 0) :] if left not in run.comparisons]
+        run.left_out += [f"{left}: interrupted." for left in missing]
+        stop_reason = INTERRUPTED
     finally:
         if weights is not None:
             weights.close()
     info = next((each.info for each in run.comparisons.values()), ProfileInfo())
     about = {"budget_s": budget_s, "within_s": within_s, "protocol": protocol, "seed": seed}
-    took = {"took_s": round(time.monotonic() - began, 1)}
+    took = {"took_s": round(time.monotonic() - began, 1), "stop_reason": stop_reason}
     return EpilogueSweep(
         run.comparisons, run.compiled, info, copy, {**about, **took}, tuple(run.left_out)
     )

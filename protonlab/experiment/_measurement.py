@@ -114,7 +114,10 @@ class Measurement:
                 if next(self._slices, "end") == "end":
                     self.close()
             except BaseException as error:
-                self._stop_reason = f"it failed: {type(error).__name__}"
+                if isinstance(error, KeyboardInterrupt):
+                    self._stop_reason = "it was interrupted"
+                else:
+                    self._stop_reason = f"it failed: {type(error).__name__}"
                 self.close()
                 if isinstance(error, RuntimeError):  # torch's, of what no variant did by itself
                     raise explained(error) from error

@@ -21,6 +21,7 @@ from protonlab.model.units import counted
 from protonlab.model.variants import VariantComparison
 
 OVERLAP, SERIAL = "overlap", "serial"
+INTERRUPTED = "it was interrupted"
 KERNELS = ("ours", "upstream")
 # Name -> least, most, and what it must be a multiple of: storage tiles are 128 by 128.
 LEGAL = {
@@ -109,6 +110,11 @@ class EpilogueSweep:
     def cases(self) -> tuple[EpilogueCase, ...]:
         """What was measured, in order."""
         return tuple(self.comparisons)
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether somebody stopped it before the last case."""
+        return self.protocol.get("stop_reason") == INTERRUPTED
 
     @property
     def where(self) -> str:
