@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import TypeAlias
 
 from protonlab.errors import ProtonLabError, RegressionError
@@ -16,11 +15,10 @@ from protonlab.experiment._judging import (
 )
 from protonlab.formats import load
 from protonlab.model import Profile, VariantComparison
+from protonlab.model.thresholds import threshold_of
 
 Measured: TypeAlias = "Profile | VariantComparison | str | os.PathLike[str]"
 DEFAULT_THRESHOLD = 0.03
-_PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
-_LARGEST = 10.0
 
 
 def check(
@@ -136,28 +134,6 @@ def judged(
         rows = tuple(judge_profiles(before, after, allowed, metric=name, include=include))
         title = f"{after.info.name or 'candidate'} against the baseline ({name})"
     return Gate(title, allowed, rows, _notes(before, after))
-
-
-def threshold_of(value: float | str) -> float:
-    """Read a threshold: ``"3%"``, ``"0.03"`` or 0.03.
-
-    Raises
-    ------
-    ProtonLabError
-        If it is no share, or so large that a percent sign is missing.
-    """
-    number: float | None = None
-    if isinstance(value, str):
-        match = _PERCENT.fullmatch(value)
-        if match is not None:
-            number = float(match[1]) / (100 if match[2] else 1)
-            if not match[2] and number >= 1:
-                number = None  # "3" could mean 3 % or 300 %
-    elif isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1:
-        number = float(value)
-    if number is None or not 0 <= number < _LARGEST:
-        raise ProtonLabError(f"threshold={value!r}; write it as 3% or 0.03")
-    return number
 
 
 def _read(given: Measured, side: str) -> Profile | VariantComparison:

@@ -91,7 +91,7 @@ def _array(arrow: Any, column: pd.Series, as_json: list[str]) -> Any:
         return arrow.array(column.fillna(0).to_numpy(dtype=np.int64), mask=missing)
     if pd.api.types.is_float_dtype(column.dtype):
         return arrow.array(column.to_numpy(dtype=np.float64), mask=missing)
-    values = column.tolist()
+    values = [None if gap else value for gap, value in zip(missing, column, strict=True)]
     try:
         return arrow.array(_plain(values))
     except (arrow.ArrowException, OverflowError):
