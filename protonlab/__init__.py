@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from protonlab.model.compiled import CompiledComparison
     from protonlab.report import ReportOptions, export_report
-    from protonlab.runs import load_run
+    from protonlab.runs import Archive, load_run
     from protonlab.views import (
         FlameOptions,
         bars,
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
 # Public name -> the module that defines it.
 _HOME = {
+    "Archive": "protonlab.runs",
     "CaptureError": "protonlab.errors",
     "Comparison": "protonlab.model",
     "Device": "protonlab.model",
@@ -103,6 +104,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Archive",
     "CaptureError",
     "Comparison",
     "Device",

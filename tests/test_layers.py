@@ -37,7 +37,7 @@ ROOMS = {
     "experiment": Room("errors model formats capture", "numpy pandas scipy torch"),
     "runs": Room(
         "errors model formats capture",
-        "dask distributed fsspec ipyparallel numpy pandas pyarrow ruptures torch",
+        "dask distributed fsspec ipyparallel msgspec numpy pandas pyarrow ruptures torch",
     ),
     "epilogue": Room("errors model kernels experiment", "torch"),
     "widget": Room(

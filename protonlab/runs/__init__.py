@@ -9,17 +9,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from protonlab.runs._archive import Archive
     from protonlab.runs._engine_cell import EngineCell
     from protonlab.runs._engines import find_engines
     from protonlab.runs._load_run import load_run
 
 _HOME: dict[str, str] = {
+    "Archive": "_archive",
     "EngineCell": "_engine_cell",
     "find_engines": "_engines",
     "load_run": "_load_run",
 }
 
-__all__: list[str] = ["EngineCell", "find_engines", "load_run"]
+__all__: list[str] = ["Archive", "EngineCell", "find_engines", "load_run"]
 
 
 def __getattr__(name: str) -> Any:
