@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 
 import protonlab
-from protonlab.capture.options import OPTIONS, Option
+from protonlab.capture import OPTIONS, Option
 from protonlab.cli import main
 
 DOCS = Path(__file__).parent

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from protonlab.capture._hook import LaunchHook
+    from protonlab.capture._option import Option
     from protonlab.capture._platform import device, enable_interpreter
     from protonlab.capture.diagnosis import doctor
-    from protonlab.capture.options import OPTIONS, Option, option
+    from protonlab.capture.options import OPTIONS, option
     from protonlab.capture.proton_words import CheckedWords, ProtonWords
     from protonlab.capture.roofs import measure_roofs
     from protonlab.capture.session import Session
@@ -21,7 +22,7 @@ _HOME = {
     "CheckedWords": "proton_words",
     "LaunchHook": "_hook",
     "OPTIONS": "options",
-    "Option": "options",
+    "Option": "_option",
     "ProtonWords": "proton_words",
     "Session": "session",
     "device": "_platform",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from protonlab.capture import _surroundings
-from protonlab.capture._part import Part
+from protonlab.capture._part import LEFT_OUT, Part
 from protonlab.capture.clocks import Clocks, driver_version
 from protonlab.capture.proton_words import CheckedWords
 from protonlab.formats import read_profile, read_trace
@@ -47,6 +47,8 @@ class Source:
         What was read while the session recorded, without the hook's knowledge; None when nothing.
     notes
         What others have to say about the session.
+    keeps_rest
+        Whether the sums hold a repeat that did not end: work behind the last step of a job.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Source:
     clocks: Clocks
     earlier: Profile | None = None
     notes: Sequence[str] = ()
+    keeps_rest: bool = False
 
     @property
     def info(self) -> ProfileInfo:
@@ -93,14 +96,16 @@ def profile_of(parts: Sequence[Part], source: Source) -> Profile:
     """Read trees and add them up."""
     info, record, completed = source.info, source.seen.record, source.completed
     pieces = [piece for part in parts for piece in _pieces(part, _read(part.data, info))]
+    pieces = [(repeat, piece) for repeat, piece in pieces if repeat != LEFT_OUT]
     if source.earlier is not None or not pieces:
         pieces.insert(0, (None, source.earlier or _read(_NOTHING, info)))
     partial = [each for repeat, each in pieces if repeat is not None and repeat not in completed]
-    lost = sum(int(each.kernels["count"].sum()) for each in partial) if completed else 0
+    drops = bool(completed) and not source.keeps_rest
+    lost = sum(int(each.kernels["count"].sum()) for each in partial) if drops else 0
     pieces = [
         (repeat if repeat in completed else None, piece)
         for repeat, piece in pieces
-        if not completed or repeat is None or repeat in completed
+        if not drops or repeat is None or repeat in completed
     ]
     profile = pieces[0][1] if len(pieces) == 1 and pieces[0][0] is None else merged(pieces)
     kept = record.kept

@@ -108,7 +108,8 @@ class Recording:
             self._proton.hook_manager.register(self._hook, self.id)
             self._hooks = {*self._proton.hook_manager.session_hooks[self.id]}
             take_short_cut(self._hook)
-            self._proton.prepare_captures()
+            if gpus_in_use():  # elsewhere the helper kernels would make a context
+                self._proton.prepare_captures()
         except BaseException as error:
             with suppress(CaptureError):
                 self.finish()
@@ -199,6 +200,10 @@ class Recording:
     def has_repeats(self) -> bool:
         """Whether it was told of a repeat."""
         return bool(self._done) or any(repeat is not None for repeat in self._parts.values())
+
+    def ended_phases(self) -> list[tuple[int, int | None]]:
+        """Return those of Proton's phases that have ended, each with its repeat."""
+        return list(self._parts.items())[:-1]
 
     def _leave_scope(self) -> None:
         if self._scope is not None:

@@ -8,6 +8,7 @@ import pytest
 
 from protonlab.capture import OPTIONS, option
 from protonlab.capture.modes import Mode
+from protonlab.capture.options import RUN_OPTIONS
 from protonlab.errors import ProtonLabError
 
 
@@ -17,6 +18,7 @@ def test_table_names_each_option_once_with_help_and_a_legal_example() -> None:
         *("include", "exclude", "context", "data", "backend", "mode", "repeat", "warmup"),
         *("record", "hook", "sync", "live", "ranks", "metrics", "view"),
     ]
+    assert [each.name for each in RUN_OPTIONS] == ["steps", "scope", "keep_host"]
     for each in OPTIONS:
         assert each.help.endswith(".")
         name, value = each.example.split("=", 1)
@@ -49,6 +51,13 @@ def test_table_names_each_option_once_with_help_and_a_legal_example() -> None:
         ("ranks", "3", (3,)),
         ("ranks", "4-6,0,5", (0, 4, 5, 6)),
         ("ranks", None, None),
+        ("steps", "10:20", (10, 20)),
+        ("steps", ":5", (0, 5)),
+        ("steps", "3:", (3, None)),
+        ("steps", None, None),
+        ("scope", "train step", "train step"),
+        ("keep_host", None, False),
+        ("keep_host", True, True),
         ("mode", "pcsampling", Mode("pcsampling")),
         ("mode", "pcsampling:interval=1000", Mode("pcsampling", {"interval": "1000"})),
         (
@@ -87,6 +96,12 @@ def test_legal_value(name: str, value: Any, checked: Any) -> None:
         ("ranks", "0-", "ranks=0-; use all, or numbers and ranges, for example ranks=0,2 or rank"),
         ("ranks", "3-1", "ranks=3-1; use all"),
         ("ranks", 3, "ranks=3; use all"),
+        ("steps", "10", "steps=10; give FIRST:END, .* for example steps=10:20"),
+        ("steps", "-1:2", "give FIRST:END"),
+        ("steps", 10, "give FIRST:END"),
+        ("steps", "5:5", "steps=5:5 holds no step: its end is left out"),
+        ("scope", "", "scope=''; give text, as in scope=train_step"),
+        ("keep_host", 1, "keep_host=1; give true or false"),
         ("hook", "my hook", "hook='my hook' is not the name of a variable"),
         ("hook", "class", "hook='class' is not the name of a variable"),
     ],
