@@ -39,6 +39,7 @@ ROOMS = {
         "errors model formats capture",
         "dask distributed fsspec ipyparallel msgspec numpy pandas pyarrow ruptures torch",
     ),
+    "startup": Room("runs"),
     "epilogue": Room("errors model kernels experiment", "torch"),
     "widget": Room(
         "errors model recorded front_end views experiment epilogue", "anywidget traitlets"

@@ -18,6 +18,7 @@ from protonlab.cli._diff import diff
 from protonlab.cli._doctor import doctor
 from protonlab.cli._notebooks import notebooks
 from protonlab.cli._report import report
+from protonlab.cli._run import run
 from protonlab.cli._sweep import sweep
 from protonlab.cli._view import view
 from protonlab.errors import ProtonLabError
@@ -43,7 +44,7 @@ class _Commands(click.Group):
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-    commands=[check, convert, demo, diff, doctor, notebooks, report, sweep, view],
+    commands=[check, convert, demo, diff, doctor, notebooks, report, run, sweep, view],
     epilog="""\b
 Exit codes: 0 all went well, 1 something failed, 2 typed wrongly, 130 Ctrl-C.
 Completion of commands and options, in bash (zsh and fish alike):

@@ -57,15 +57,14 @@ class RankManifest:
         Readings of the GPU's clocks at the end: ``when``, ``sm_mhz``, ``memory_mhz``, ``power_w``,
         ``temperature_c``; empty where there are none.
     steps, first_step
-        Number of steps that were recorded, and the number of the first of them, from 0; None where
-        no steps were counted.
+        Number of whole steps that were recorded, and the number of the first of them, from 0; None
+        where no steps were counted. The profile's repeat i is step `first_step` + i.
     step_s
         Median wall time of a recorded step, in seconds.
     overhead_s
-        Seconds a step that recording cost: host time spent in protonlab's and Proton's hooks within
-        the recorded steps, by the number of steps. It leaves out what CUPTI does in threads of its
-        own and what it costs the GPU; whether a step as a whole took longer, `step_s` says beside
-        a run without recording.
+        Seconds a step that recording cost: `step_s` less the median wall time of the same job's
+        steps that ran without it, before and after, the first two left out. Noise can make it
+        negative. None where fewer than three steps ran without.
     error
         One sentence on what failed.
     include, exclude
@@ -189,8 +188,9 @@ def _wrong(name: str, value: Any) -> str:
         legal = type(value) is int and value >= least
         return "" if legal else f"it is a whole number from {least} up"
     if name in _SECONDS:
-        legal = type(value) in (int, float) and math.isfinite(value) and value >= 0
-        return "" if legal else "it is a number of seconds, 0 or more"
+        legal = type(value) in (int, float) and math.isfinite(value)
+        legal = legal and (value >= 0 or name == "overhead_s")  # a difference may be negative
+        return "" if legal else "it is a number of seconds"
     if name in _MOMENTS:
         return "" if _is_moment(value) else "it is a moment, ISO 8601 with its time zone"
     if name == "files":

@@ -12,16 +12,36 @@ if TYPE_CHECKING:
     from protonlab.runs._archive import Archive
     from protonlab.runs._engine_cell import EngineCell
     from protonlab.runs._engines import find_engines
+    from protonlab.runs._job import Recorded, new_folder, program_of, run_job
     from protonlab.runs._load_run import load_run
+    from protonlab.runs._rank_options import RankOptions
+    from protonlab.runs._recording import RankSession
 
 _HOME: dict[str, str] = {
     "Archive": "_archive",
     "EngineCell": "_engine_cell",
+    "RankOptions": "_rank_options",
+    "RankSession": "_recording",
+    "Recorded": "_job",
     "find_engines": "_engines",
     "load_run": "_load_run",
+    "new_folder": "_job",
+    "program_of": "_job",
+    "run_job": "_job",
 }
 
-__all__: list[str] = ["Archive", "EngineCell", "find_engines", "load_run"]
+__all__: list[str] = [
+    "Archive",
+    "EngineCell",
+    "RankOptions",
+    "RankSession",
+    "Recorded",
+    "find_engines",
+    "load_run",
+    "new_folder",
+    "program_of",
+    "run_job",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -20,9 +20,9 @@ _MOST_NAMES = 8
 def load_run(folder: str | os.PathLike[str]) -> Run:
     """Load what the ranks of one job recorded.
 
-    A rank that died, or was killed, has a manifest and no whole profile: it is among
-    `Run.missing`, and the others are read. Of a rank that was recorded more than once the last
-    complete recording counts. What is amiss becomes one of `Run.warnings`.
+    A rank that was killed has a manifest and no profile: it is among `Run.missing`, and the others
+    are read. One that failed is read as far as it came. Of a rank that was recorded more than once
+    the last complete recording counts. What is amiss becomes one of `Run.warnings`.
 
     Parameters
     ----------
@@ -106,8 +106,7 @@ class Reading:
             self.warnings.append(
                 f"Rank {rank}: {counts} says complete and names no file, so nothing of it is here."
             )
-        else:
-            self._load(rank, counts, manifest)
+        self._load(rank, counts, manifest)
 
     def _manifests(self, rank: int, names: Sequence[str]) -> Mapping[str, RankManifest]:
         found = {}
@@ -147,7 +146,7 @@ class Reading:
 def _not_ended(rank: int, name: str, manifest: RankManifest) -> str:
     if manifest.state == "failed":
         rest = f": {manifest.error}" if manifest.error else ""
-        kept = f"; load() opens what it left, {', '.join(manifest.files)}" if manifest.files else ""
+        kept = "; what it had recorded by then is here" if manifest.files else ""
         return f"Rank {rank} failed{rest} ({name}){kept}."
     return (
         f"Rank {rank} began to record at {manifest.started} and did not end ({name}): it was "

@@ -72,6 +72,8 @@ def test_keys_of_a_later_version_are_passed_over() -> None:
         ("started", "yesterday", "ISO 8601"),
         ("started", "2026-11-30T07:30:00", "time zone"),
         ("step_s", float("nan"), "seconds"),
+        ("step_s", -1.0, "seconds"),
+        ("overhead_s", float("inf"), "seconds"),
         ("overhead_s", "fast", "seconds"),
         ("files", "rank-00003.hatchet", "lists names"),
         ("files", ["../../etc/passwd"], "own folder"),

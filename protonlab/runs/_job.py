@@ -1,0 +1,255 @@
+"""A job under ``protonlab run``: its folder, its processes, and what they left."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+from types import FrameType
+
+from protonlab.errors import ProtonLabError
+from protonlab.model.manifest import MANIFEST_NAME, RankManifest
+from protonlab.model.units import counted, format_quantity
+from protonlab.runs._rank import CLAIM
+from protonlab.runs._rank_options import VARIABLE, RankOptions
+
+STARTUP = Path(__file__).parent.parent / "startup"
+_PYTHONPATH = "PYTHONPATH"
+_WIDTH = 160  # of an error
+
+
+def new_folder(given: Path | None, *, joins: bool = False) -> Path:
+    """Make the folder of a run, and make sure that it can be written to.
+
+    Parameters
+    ----------
+    given
+        Where; None: a new one in the current folder.
+    joins
+        Whether it may hold ranks already: those of the other hosts.
+
+    Raises
+    ------
+    ProtonLabError
+        If it cannot be written to, or holds another run.
+    """
+    if given is None:
+        stem = f"run-{datetime.now():%Y%m%d-%H%M%S}"
+        names = (stem, *(f"{stem}-{again}" for again in range(2, 1000)))
+        given = next(path for name in names if not (path := Path(name)).exists())
+    folder = given.absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = [each.name for each in folder.iterdir() if MANIFEST_NAME.fullmatch(each.name)]
+        probe = folder / f".probe.{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ProtonLabError(
+            f"{given}: no run can be written there ({error.strerror}); give another folder with -o"
+        ) from error
+    if held and not joins:
+        raise ProtonLabError(
+            f"{given} holds a run already ({counted(len(held), 'manifest')} of ranks); give "
+            "another folder with -o, or --join if this is another host of the same job"
+        )
+    return folder
+
+
+def program_of(command: Sequence[str]) -> str:
+    """Find the program that a command line starts.
+
+    Raises
+    ------
+    ProtonLabError
+        If there is none.
+    """
+    program = shutil.which(command[0])
+    if program is not None:
+        return program
+    if command[0].endswith(".py"):
+        raise ProtonLabError(
+            f"{command[0]} is a script; run it with Python: protonlab run -- python {command[0]}"
+        )
+    raise ProtonLabError(
+        f"{command[0]}: no such program; give what starts the job, as in protonlab run -- "
+        "torchrun --nproc-per-node 4 train.py"
+    )
+
+
+def run_job(program: str, command: Sequence[str], options: RankOptions) -> int:
+    """Run a command, whose Python processes record if they are ranks.
+
+    Returns
+    -------
+    int
+        Its exit code; 128 and the signal's number where a signal has ended it.
+
+    Raises
+    ------
+    ProtonLabError
+        If the program cannot be run.
+    """
+    try:
+        job = subprocess.Popen(command, executable=program, env=_environment(options))
+    except OSError as error:
+        raise ProtonLabError(f"{program} cannot be run: {error.strerror}") from error
+    with _signals_to(job):
+        code = job.wait()
+    return code if code >= 0 else 128 - code
+
+
+def _environment(options: RankOptions) -> dict[str, str]:
+    paths = [str(STARTUP), *filter(None, [os.environ.get(_PYTHONPATH)])]
+    inherited = {name: value for name, value in os.environ.items() if name != CLAIM}
+    return {**inherited, VARIABLE: options.to_json(), _PYTHONPATH: os.pathsep.join(paths)}
+
+
+@contextmanager
+def _signals_to(job: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Leave the end to the job: a terminal's Ctrl-C reaches it anyway; pass other signals on."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGINT or not _from_terminal():
+            with suppress(ProcessLookupError):
+                job.send_signal(number)
+
+    before = {each: signal.signal(each, handle) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _from_terminal() -> bool:
+    """Whether this process is in the foreground of a terminal, whose Ctrl-C all of the job gets."""
+    with suppress(OSError):
+        return sys.stdin is not None and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    return False
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a job left in its folder.
+
+    Parameters
+    ----------
+    folder
+        The run folder.
+    manifests
+        Rank -> its manifest, the complete one where it recorded more than once.
+    """
+
+    folder: Path
+    manifests: Mapping[int, RankManifest]
+
+    @classmethod
+    def of(cls, folder: Path) -> Recorded:
+        """Read the manifests of a folder; what is none is left to whoever reads the run."""
+        found: dict[int, RankManifest] = {}
+        for path in sorted(folder.iterdir(), key=_recording):
+            if MANIFEST_NAME.fullmatch(path.name):
+                with suppress(ProtonLabError, OSError):
+                    manifest = RankManifest.parse(path.read_bytes(), source=path.name)
+                    before = found.get(manifest.rank)
+                    if before is None or manifest.complete or not before.complete:
+                        found[manifest.rank] = manifest
+        return cls(folder, found)
+
+    @property
+    def lines(self) -> list[str]:
+        """What a person wants to know when the job has ended."""
+        shown = _short(self.folder)
+        if not self.manifests:
+            return [
+                f"{shown}: no rank recorded anything. A rank is a Python process that torchrun "
+                "starts, or a script alone, in which protonlab and torch can be imported"
+            ]
+        ranks = max(each.world_size for each in self.manifests.values())
+        complete = sum(each.complete for each in self.manifests.values())
+        lines = [f"{shown}: {complete} of {counted(ranks, 'rank')} complete"]
+        lines += _grouped(
+            {rank: _fate(self.manifests.get(rank)) for rank in range(ranks)}  # in their order
+        )
+        lines += self._steps
+        if any(each.files for each in self.manifests.values()):
+            lines.append(f"Next: protonlab view {shown}")
+        return lines
+
+    @property
+    def _steps(self) -> list[str]:
+        timed = {n: each for n, each in self.manifests.items() if each.step_s is not None}
+        if not timed:
+            return []
+        first = min(each.first_step or 0 for each in timed.values())
+        most = max(each.steps or 0 for each in timed.values())
+        step = median(each.step_s or 0.0 for each in timed.values())
+        line = f"Steps {first} to {first + most - 1}, {_seconds(step)} each (median)"
+        costs = {n: each.overhead_s for n, each in timed.items() if each.overhead_s is not None}
+        if not costs:
+            return [
+                f"{line}; what recording cost is not known: no step ran without. Give "
+                "--steps FIRST:END"
+            ]
+        cost = median(costs.values())
+        worst = max(costs, key=lambda rank: costs[rank])
+        share = cost / (step - cost) if step > cost else 0.0
+        told = f"{_signed(cost)} a step ({100 * share:+.1f} %)"
+        more = f", at most {_signed(costs[worst])} in rank {worst}" if len(costs) > 1 else ""
+        return [f"{line}; recording cost {told} against steps without{more}"]
+
+
+def _recording(path: Path) -> int:
+    """Which recording of its rank a manifest is of."""
+    found = MANIFEST_NAME.fullmatch(path.name)
+    return int(found[2] or 0) if found else 0
+
+
+def _fate(manifest: RankManifest | None) -> str:
+    """Say what became of a rank that is not complete; empty for one that is."""
+    if manifest is None:
+        return "left no manifest: it did not start, or ended before it imported torch"
+    if manifest.complete:
+        return ""
+    if manifest.state == "recording":
+        return "did not end its recording: killed, or still at work"
+    kept = "; what it recorded is kept" if manifest.files else ""
+    return f"failed: {textwrap.shorten(manifest.error or 'no reason', _WIDTH)}{kept}"
+
+
+def _grouped(fates: Mapping[int, str]) -> list[str]:
+    """Return a line for each fate, with its ranks."""
+    ranks: dict[str, list[int]] = {}
+    for rank, fate in fates.items():
+        ranks.setdefault(fate, []).append(rank)
+    return [f"  {_ranks(each)} {fate}" for fate, each in ranks.items() if fate]
+
+
+def _ranks(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:8]))
+    more = f" and {len(numbers) - 8} more" if len(numbers) > 8 else ""
+    return f"rank {shown}" if len(numbers) == 1 else f"ranks {shown}{more}"
+
+
+def _seconds(value: float) -> str:
+    return format_quantity(value, "s")
+
+
+def _signed(value: float) -> str:
+    return f"{'-' if value < 0 else '+'}{_seconds(abs(value))}"
+
+
+def _short(folder: Path) -> str:
+    """Return the folder as a person would type it."""
+    here = Path.cwd()
+    return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
