@@ -1,16 +1,20 @@
-"""Kernels for the tests of this room: one that records bytes, one that records nothing."""
+"""Kernels for the tests of this room, and short measurements of them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 
+from protonlab import compare_variants
 from protonlab.capture import device
+from protonlab.experiment import Measurement
 
 BLOCK = 64
+ON_CPU = device() == "cpu"
 
 
 def scale_metadata(grid: Any, metadata: Any, args: dict[str, Any]) -> dict[str, Any]:
@@ -44,3 +48,17 @@ def scale(
 
 def silent(by: float = 2.0, n: int = 128) -> torch.Tensor:
     return scale(by, n, kernel=silent_kernel)
+
+
+def quick(
+    first: Callable[[], Any] = scale, second: Callable[[], Any] = scale, **options: Any
+) -> Any:
+    """Compare two variants within a third of a second."""
+    return compare_variants({"one": first, "two": second}, **({"budget_s": 0.3} | options))
+
+
+def run(measurement: Measurement) -> None:
+    """Measure to the end."""
+    with measurement:
+        while not measurement.done:
+            measurement.step()

@@ -1,0 +1,236 @@
+"""A widget that runs: replayed, measured, computed, stopped, interrupted, and two of them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+import torch
+from widgets import FOUR, SWEEP, run, until, widget
+
+from protonlab import EpilogueWidget
+from protonlab.epilogue import EpilogueCase, EpilogueWeights, gpu_problem
+from protonlab.errors import ProtonLabError
+from protonlab.widget._live import Live
+from protonlab.widget._turn import turn
+
+
+def test_a_replay_runs_to_its_end_in_growing_parts() -> None:
+    panel = widget()
+
+    async def work() -> None:
+        sizes = []
+        panel.observe(lambda change: sizes.append(len(panel.comparison or ())), "chart")
+        panel.running = True
+        await until(lambda: not panel.running)
+        assert sizes == sorted(sizes)
+        assert sizes[0] < 5
+        assert sizes[-1] == 24
+        assert len(set(sizes)) > 5
+
+    run(work())
+    assert panel.words["status"] == "Replaying: pair 24 of 24."
+    part = SWEEP.comparison(FOUR).first(24)
+    assert panel.words["verdict"] == part.verdict
+
+
+def test_clicks_never_pile_up_and_stop_always_works() -> None:
+    panel = widget()
+
+    async def work() -> None:
+        tasks = len(asyncio.all_tasks())
+        for _ in range(50):
+            panel.running = True
+            panel.running = False
+        panel.running = True
+        assert len(asyncio.all_tasks()) <= tasks + 1
+        await until(lambda: 3 < len(panel.comparison or ()) < 20)
+        panel.running = False
+        assert panel.words["status"] == "Stopped."
+        await asyncio.wait_for(panel.stopped(), 1)
+        seen = len(panel.comparison or ())
+        await asyncio.sleep(0.2)
+        assert len(panel.comparison or ()) == seen < 24
+
+    run(work())
+
+
+def test_a_choice_during_a_run_begins_anew() -> None:
+    panel = widget()
+
+    async def work() -> None:
+        panel.running = True
+        await until(lambda: 6 < len(panel.comparison or ()) < 20)
+        panel.tokens = 16
+        began = asyncio.get_running_loop().time()
+        await until(lambda: len(panel.comparison or ()) in (2, 3))
+        assert asyncio.get_running_loop().time() - began < 1
+        assert panel.running
+        assert "16 tokens" in panel.chart["layout"]["title"]["text"]
+        panel.close()
+        await panel.stopped()
+
+    run(work())
+
+
+def test_in_a_script_it_says_what_to_use() -> None:
+    panel = widget()
+    panel.running = True
+    assert not panel.running
+    assert "in a script use compare_variants" in panel.words["problem"]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_gpu_that_is_none_is_told_when_it_is_asked_for() -> None:
+    panel = widget(source="gpu")
+    assert panel.words["status"] == "Press Start to measure."
+    assert panel.choices["experts"] == {"min": 1, "max": 1024, "step": 1}
+
+    async def work() -> None:
+        panel.running = True
+        await until(lambda: not panel.running)
+
+    run(work())
+    assert "needs an NVIDIA Hopper GPU" in panel.words["problem"]
+    assert "Choose the replay" in panel.words["problem"]
+    with pytest.raises(ProtonLabError, match="nothing was measured yet"):
+        panel.figure()
+    with pytest.raises(ProtonLabError, match="nothing to keep"):
+        panel.keep()
+    panel.source = "replay"  # offers what was recorded
+    assert panel.words["problem"] == ""
+    assert panel.comparison is not None
+    panel.close()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="kernels are not interpreted here")
+def test_live_measuring_goes_in_slices_and_frees_everything() -> None:
+    """On the interpreter, whose times mean nothing: what is shown grows, and stops at once."""
+    weights = EpilogueWeights(2, 128, 128, device="cpu")
+    list(weights.make("ours"))
+    calls = weights.calls(EpilogueCase("ours", 1, 2, 128, 128))
+
+    async def work() -> None:
+        live = Live(budget_s=20.0)
+        moments = live.measured(calls)
+        seen, longest, before = [], 0.0, asyncio.get_running_loop().time()
+        async for moment in moments:
+            now = asyncio.get_running_loop().time()
+            longest, before = max(longest, now - before), now
+            if moment.comparison is not None:
+                seen.append(len(moment.comparison))
+            if len(seen) == 3:
+                break
+        await moments.aclose()
+        assert seen == sorted(seen)
+        assert longest < 1  # the loop was never held up; 50 ms when nothing else is running
+        assert live._measurement is not None
+        assert live._measurement.done
+        # Closing while it measures ends the measurement, too.
+        again = live.measured(calls)
+        async for moment in again:
+            if moment.comparison is not None:
+                break
+        measurement = live._measurement
+        live.close()
+        await again.aclose()
+        await until(lambda: measurement.done)
+        assert measurement.stop_reason == "it was closed"
+
+    run(work())
+
+
+def test_a_second_widget_stops_the_first() -> None:
+    first, second = widget(), widget()
+
+    async def work() -> None:
+        await turn().take(first._run)
+        first.running = second.running = True
+        await until(lambda: first.comparison is not None)
+        await asyncio.wait_for(turn().take(second._run), 1)
+        assert not first.running
+        assert not first._run.is_going_on
+        assert "another widget began to measure" in first.words["status"]
+        await turn().take(second._run)  # again: nothing to wait for
+        second.running = False
+        await second.stopped()
+        await turn().take(first._run)  # which finds the other idle, and leaves its words alone
+        assert "another widget" not in second.words["status"]
+
+    run(work())
+
+
+def test_two_widgets_that_want_the_same_turn_never_wait_for_each_other() -> None:
+    first, second = widget(), widget()
+
+    async def work() -> None:
+        await turn().take(first._run)
+        first.running = second.running = True
+        waiting = asyncio.ensure_future(turn().take(second._run))
+        await asyncio.sleep(0)
+        first.running = True  # a person insists, before it has stopped
+        await asyncio.wait_for(turn().take(first._run), 1)
+        await asyncio.wait_for(waiting, 1)
+        assert not second.running
+        first.running = False
+        await first.stopped()
+
+    run(work())
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(gpu_problem() is not None, reason="needs a Hopper GPU")
+def test_on_a_gpu_it_measures_answers_meanwhile_and_frees_the_memory() -> None:
+    torch.cuda.empty_cache()
+    before = torch.cuda.memory_reserved()
+    panel = EpilogueWidget(EpilogueCase("ours", 4, 16, 1024, 256), source="gpu", into="mine")
+
+    async def work() -> None:
+        panel.running = True
+        longest = 0.0
+        while len(panel.comparison or ()) < 8:
+            start = asyncio.get_running_loop().time()
+            await asyncio.sleep(0.01)
+            longest = max(longest, asyncio.get_running_loop().time() - start)
+        assert longest < 1  # Triton's compiler holds Python now and then
+        assert panel.running
+        assert panel.compiled is not None
+        assert "copy, measured" in str(panel.figure().layout.annotations)
+        panel.overlap = False
+        panel.running = False
+        await asyncio.wait_for(panel.stopped(), 2)
+        assert panel.words["status"] == "Stopped."
+        kept = panel.keep()
+        assert set(kept) == {"mine", "mine_overlap", "mine_serial", "mine_compiled"}
+        # Another shape begins anew; what is wrong with it is shown.
+        panel.experts = 1024
+        panel.n = panel.k = 32768
+        panel.running = True
+        await until(lambda: not panel.running)
+        assert "take fewer experts" in panel.words["problem"]
+        panel.close()
+        await panel.stopped()
+
+    run(work())
+    panel.comparison = panel.compiled = None
+    for _ in range(100):
+        torch.cuda.empty_cache()
+        if torch.cuda.memory_reserved() <= before + 2**21:
+            break
+        time.sleep(0.05)
+    assert torch.cuda.memory_reserved() <= before + 2**21
+
+
+def test_interpreter_checks_correctness_alone() -> None:
+    panel = widget(source="interpreter")
+    assert panel.chart == {}
+
+    async def work() -> None:
+        panel.running = True
+        await until(lambda: not panel.running)
+
+    run(work())
+    assert "on and off give the same bits" in panel.words["status"]
+    assert "Times there mean nothing" in panel.words["status"]
+    assert panel.words["headlines"] == []
