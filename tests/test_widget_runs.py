@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 
+import psutil
 import pytest
 import torch
+from jupyter_client.manager import KernelManager
 from widgets import FOUR, SWEEP, run, until, widget
 
 from protonlab import EpilogueWidget
@@ -72,6 +74,32 @@ def test_a_choice_during_a_run_begins_anew() -> None:
         await panel.stopped()
 
     run(work())
+
+
+def test_an_interrupt_of_a_cell_that_waits_stops_the_run() -> None:
+    """In a real kernel; what has no kernel's interrupt to fear is awaited in the other tests."""
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel()
+    client = manager.client()
+    try:
+        client.start_channels()
+        client.wait_for_ready(timeout=60)
+        start = "from protonlab import EpilogueWidget\npanel = EpilogueWidget(source='replay')"
+        client.execute_interactive(f"{start}\npanel.running = True", timeout=60)
+        waiting = client.execute("await panel.stopped()")
+        time.sleep(0.5)  # of the 4 s that a replay takes
+        manager.interrupt_kernel()
+        reply = client.get_shell_msg(timeout=2)
+        assert reply["parent_header"]["msg_id"] == waiting
+        assert reply["content"]["status"] == "error"
+        state = {"state": "(panel.running, panel._run.is_going_on, panel.words['status'])"}
+        client.execute("await panel.stopped()", user_expressions=state)
+        reply = client.get_shell_msg(timeout=2)
+        shown = reply["content"]["user_expressions"]["state"]["data"]["text/plain"]
+        assert shown == "(False, False, 'Interrupted.')"
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
 
 
 def test_in_a_script_it_says_what_to_use() -> None:
@@ -220,6 +248,21 @@ def test_on_a_gpu_it_measures_answers_meanwhile_and_frees_the_memory() -> None:
             break
         time.sleep(0.05)
     assert torch.cuda.memory_reserved() <= before + 2**21
+
+
+def test_computing_on_the_interpreter_stops_with_its_process() -> None:
+    panel = widget(source="interpreter")
+    others = set(psutil.Process().children())
+
+    async def work() -> None:
+        panel.running = True
+        await until(lambda: set(psutil.Process().children()) - others)
+        panel.running = False
+        await asyncio.wait_for(panel.stopped(), 2)
+        assert set(psutil.Process().children()) <= others
+        assert panel.words["status"] == "Stopped."
+
+    run(work())
 
 
 def test_interpreter_checks_correctness_alone() -> None:

@@ -81,6 +81,7 @@ async def interpreted_check() -> InterpretedCheck:
         out, problem = await process.communicate()
     except asyncio.CancelledError:
         process.kill()
+        await process.wait()
         raise
     if process.returncode:
         last = (problem.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from contextlib import aclosing
 from typing import Any
 
@@ -65,10 +64,16 @@ class Run:
         self._panel.release()
 
     async def stopped(self) -> None:
-        """Wait until nothing of the run is left on the GPU."""
-        while self._task is not None:
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.shield(self._task)
+        """Wait until nothing of the run is left on the GPU.
+
+        An interrupt of the cell that waits stops the run, too.
+        """
+        try:
+            while self._task is not None:
+                await asyncio.wait({self._task})
+        except asyncio.CancelledError:
+            self.stop("Interrupted.")
+            raise
 
     async def _drive(self) -> None:
         panel = self._panel
@@ -117,6 +122,7 @@ class Run:
             await asyncio.wait({work}, timeout=_BEAT_S)
             if not panel.running or panel.source != "interpreter":
                 work.cancel()
+                await asyncio.wait({work})
                 return False
         panel.say(str(work.result()))
         return True

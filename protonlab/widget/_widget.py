@@ -144,7 +144,7 @@ class EpilogueWidget(Panel):
         super().close()
 
     async def stopped(self) -> None:
-        """Wait until nothing of a run is left on the GPU."""
+        """Wait until nothing of a run is left on the GPU; an interrupt meanwhile stops the run."""
         await self._run.stopped()
 
     def _on_running(self, change: Any) -> None:
