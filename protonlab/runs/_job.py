@@ -198,8 +198,8 @@ class Recorded:
         costs = {n: each.overhead_s for n, each in timed.items() if each.overhead_s is not None}
         if not costs:
             return [
-                f"{line}; what recording cost is not known: no step ran without. Give "
-                "--steps FIRST:END"
+                f"{line}; what recording cost is not known: fewer than three steps ran without; "
+                "give --steps FIRST:END"
             ]
         cost = median(costs.values())
         worst = max(costs, key=lambda rank: costs[rank])
@@ -222,7 +222,7 @@ def _fate(manifest: RankManifest | None) -> str:
     if manifest.complete:
         return ""
     if manifest.state == "recording":
-        return "did not end its recording: killed, or still at work"
+        return "did not end recording: killed, or still at work"
     kept = "; what it recorded is kept" if manifest.files else ""
     return f"failed: {textwrap.shorten(manifest.error or 'no reason', _WIDTH)}{kept}"
 

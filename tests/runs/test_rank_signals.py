@@ -101,7 +101,7 @@ def test_interrupt_that_does_not_reach_a_stuck_script_ends_the_recording(tmp_pat
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
         deadline = time.monotonic() + 20
-        while not told.exists() and time.monotonic() < deadline:
+        while not (told.exists() and told.read_text()) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert told.read_text() == f"SIGINT in {process.pid}\n"
         assert process.poll() is None  # it is the script's to end

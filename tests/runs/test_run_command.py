@@ -125,7 +125,7 @@ def test_end_says_which_ranks_are_missing_and_what_recording_cost(tmp_path: Path
     (tmp_path / manifest_name(7)).write_text("{")
     assert Recorded.of(tmp_path).lines == [
         f"{tmp_path}: 2 of 4 ranks complete",
-        "  rank 1 did not end its recording: killed, or still at work",
+        "  rank 1 did not end recording: killed, or still at work",
         "  rank 2 failed: ValueError; what it recorded is kept",
         "Steps 10 to 19, 11.0 ms each (median); recording cost +1.00 ms a step (+10.0 %) against "
         "steps without, at most +3.00 ms in rank 2",
@@ -136,8 +136,8 @@ def test_end_says_which_ranks_are_missing_and_what_recording_cost(tmp_path: Path
 def test_end_of_a_run_without_a_step_that_ran_unrecorded(tmp_path: Path) -> None:
     leave(tmp_path, 0, world_size=1, steps=4, first_step=1, step_s=0.011, files=("p.hatchet",))
     assert Recorded.of(tmp_path).lines[1:] == [
-        "Steps 1 to 4, 11.0 ms each (median); what recording cost is not known: no step ran "
-        "without. Give --steps FIRST:END",
+        "Steps 1 to 4, 11.0 ms each (median); what recording cost is not known: fewer than "
+        "three steps ran without; give --steps FIRST:END",
         f"Next: protonlab view {tmp_path}",
     ]
 

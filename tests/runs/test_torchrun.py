@@ -35,7 +35,7 @@ def test_ranks_that_are_left_are_read_when_one_is_killed(tmp_path: Path) -> None
     assert done.returncode == 1, errors  # torchrun's
     assert not [line for line in errors.splitlines() if line.startswith("protonlab:")]
     assert "0 of 4 ranks complete" in errors
-    assert "rank 2 did not end its recording: killed" in errors
+    assert "rank 2 did not end recording: killed" in errors
     assert f"Next: protonlab view {folder}" in errors
     run = load_run(folder)
     assert (run.ranks, run.missing) == ((0, 1, 3), (2,))
