@@ -233,6 +233,19 @@ def test_report_runs_with_parameters(tmp_path: Path) -> None:
     assert result.exit_code == 2  # the time-out comes first
 
 
+def test_report_of_a_notebook_that_was_not_run_says_so(tmp_path: Path) -> None:
+    nbformat.write(new_notebook(cells=[new_code_cell("6 * 7")]), tmp_path / "a.ipynb")
+    result = call(tmp_path, "report", "a.ipynb")
+    assert (result.exit_code, result.stdout) == (0, "a.html: 0.0 MB\n")
+    assert result.stderr == (
+        "Note: The notebook holds no output, so neither does the page; --execute runs it first.\n"
+    )
+    assert call(tmp_path, "report", "a.ipynb", "--execute").stderr == ""
+    wrong = call(tmp_path, "report", "a.ipynb", "-p", "n")
+    assert wrong.exit_code == 2
+    assert "-p n: a parameter is NAME=VALUE" in wrong.stderr
+
+
 def test_notebooks_are_copied_and_never_overwritten(tmp_path: Path) -> None:
     gallery = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
     (tmp_path / "01_first_profile.ipynb").write_text("mine")

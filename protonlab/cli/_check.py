@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from protonlab.errors import ProtonLabError
+
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _SUMMARY = click.Path(dir_okay=False, path_type=Path)
 
@@ -51,8 +53,13 @@ def check(
     holds both: its second variant is judged against its first.
     """
     from protonlab.experiment import judged
+    from protonlab.model.thresholds import threshold_of
     from protonlab.model.writing import write_atomically
 
+    try:
+        threshold_of(threshold)
+    except ProtonLabError as error:
+        raise click.UsageError(str(error)) from error
     try:
         gate = judged(
             baseline,
@@ -62,11 +69,11 @@ def check(
             include=include,
             absolute=absolute,
         )
+        click.echo(str(gate))  # whatever comes of the summaries
         for path, text in ((markdown, gate.to_markdown), (junit, gate.to_junit)):
             if path is not None:
                 write_atomically([text()], path)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
-    click.echo(str(gate))
     if not gate.passed:
         context.exit(1)

@@ -65,7 +65,10 @@ def report(
 
     from protonlab.report import ReportOptions, export, read_assignments
 
-    parameters = read_assignments(assignments)
+    try:
+        parameters = read_assignments(assignments)
+    except ProtonLabError as error:
+        raise click.UsageError(str(error)) from error
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console = progress_console()
     with Progress(

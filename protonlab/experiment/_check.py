@@ -140,7 +140,7 @@ def _read(given: Measured, side: str) -> Profile | VariantComparison:
     found = load(given) if isinstance(given, (str, os.PathLike)) else given
     if not isinstance(found, (Profile, VariantComparison)):
         raise ProtonLabError(
-            f"the {side} is a {type(found).__name__}; give a profile that was repeated "
+            f"the {side} is of type {type(found).__name__}; give a profile that was repeated "
             "(%%proton repeat=20), or what compare_variants returns, or the file of one"
         )
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from protonlab.errors import ProtonLabError
-from protonlab.report._notebook import check_language, read_notebook
+from protonlab.report._notebook import check_language, read_notebook, unexecuted
 from protonlab.report._options import ReportOptions
 from protonlab.report._parameters import inject
 from protonlab.report._run import failure_of, run_notebook
@@ -103,8 +103,8 @@ def export(
         raise ProtonLabError(f"{target} is the notebook itself; name another output")
     check_target(target)
     node = read_notebook(notebook)
-    note = None
     if timeout is None:
+        note = unexecuted(node)
         problem = None if options.allow_errors else failure_of(node)
     else:
         if not timeout > 0:

@@ -45,6 +45,14 @@ def check_language(notebook: NotebookNode, path: Path) -> None:
         )
 
 
+def unexecuted(notebook: NotebookNode) -> str | None:
+    """Say that a notebook has nothing to show: it was not run, or its outputs were cleared."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+    if not code or any(cell.outputs or cell.execution_count is not None for cell in code):
+        return None
+    return "The notebook holds no output, so neither does the page; --execute runs it first"
+
+
 def notebook_of(views: Iterable[Any], title: str) -> NotebookNode:
     """Make a notebook of views, figures and tables, under one heading and without code."""
     outputs = []
