@@ -4,6 +4,7 @@ from protonlab.views._bars import bars
 from protonlab.views._compiled_table import compiled_table, ptx_difference
 from protonlab.views._distribution_table import distribution_table
 from protonlab.views._flame import flame
+from protonlab.views._heatmap import HeatmapFigure, heatmap
 from protonlab.views._overlap import OverlapFigure, overlap_by_tokens
 from protonlab.views._pairs import PairsFigure, pairs
 from protonlab.views._roofline import RooflineFigure, roofline
@@ -22,6 +23,7 @@ __all__ = [
     "BarsFigure",
     "FlameFigure",
     "FlameOptions",
+    "HeatmapFigure",
     "KernelTable",
     "OverlapFigure",
     "PairsFigure",
@@ -35,6 +37,7 @@ __all__ = [
     "figure_html",
     "figure_of",
     "flame",
+    "heatmap",
     "overlap_by_tokens",
     "page_script",
     "pairs",

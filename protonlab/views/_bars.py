@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from protonlab.errors import ProtonLabError
-from protonlab.model import Comparison, Metric, Profile
+from protonlab.model import Comparison, Metric, Profile, Run
 from protonlab.model.units import counted
 from protonlab.views.bar_layout import (
     THICK,
@@ -24,6 +24,7 @@ from protonlab.views.compared_bars import compared_bars
 from protonlab.views.hover import caption
 from protonlab.views.layout import empty_layout, title_of
 from protonlab.views.names import cleaned, escaped, shortened, told_apart
+from protonlab.views.rank_bars import rank_bars
 from protonlab.views.ranking import Ranking, ranking
 from protonlab.views.reference_lines import Lines, ReferenceLine, reference_lines
 from protonlab.views.sources import keeps_sources
@@ -34,10 +35,10 @@ _LONGEST_TICK, _LONGEST_LABEL = 44, 200
 
 @keeps_sources
 def bars(
-    profile: Profile | Comparison,
+    profile: Profile | Comparison | Run,
     *,
     metric: str | None = None,
-    by: str | tuple[str, str] = "kernel",
+    by: str | tuple[str, str] | None = None,
     lines: Lines | None = None,
     top: int = 20,
     everything: bool = False,
@@ -56,11 +57,13 @@ def bars(
         Any metric of the grammar: ``"time"`` (as by default), ``"gbyte/s"``, ``"avg_time/us"``,
         ``"n_tokens/s"``. A comparison has its own; ``"difference"`` draws after less before.
     by
-        ``"kernel"``; ``"scope"``, the innermost around each kernel; ``"device"``; or a regular
-        expression, searched in each kernel's label, then in its full name: its first group in
-        parentheses names the bar, without one the whole match does, and kernels without a match
-        are ``"other"``. A pair such as ``("kernel", "scope")`` stacks: each bar is parted by the
-        scope; the metric must be one that sums.
+        ``"kernel"``, as by default; ``"scope"``, the innermost around each kernel; ``"device"``; or
+        a regular expression, searched in each kernel's label, then in its full name: its first
+        group in parentheses names the bar, without one the whole match does, and kernels without a
+        match are ``"other"``. A pair such as ``("kernel", "scope")`` stacks: each bar is parted by
+        the scope; the metric must be one that sums. Of a run ``"rank"``, as by default, where
+        computing and collectives are apart, or ``"kernel"``: the median of the ranks, with whiskers
+        from the lowest to the highest.
     lines
         Reference lines: label -> value in the metric's unit, such as
         ``{"copy, measured": 4210}`` for ``"gbyte/s"``; ``"peak"`` for the data sheet's peak of the
@@ -88,9 +91,18 @@ def bars(
     >>> protonlab.bars(profile, metric="gbyte/s", lines="peak")  # doctest: +SKIP
     >>> protonlab.bars(profile, by=("(gemm|norm|attention)", "scope"))  # doctest: +SKIP
     >>> protonlab.bars(protonlab.compare(run1, run2))  # doctest: +SKIP
+    >>> protonlab.bars(protonlab.load_run("runs/tonight"))  # doctest: +SKIP
     """
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise ProtonLabError(f"top={top!r}; give a whole number, at least 1")
+    if isinstance(profile, Run):
+        if lines is not None or everything:
+            raise ProtonLabError(
+                "lines and everything are for a profile; of a run's ranks added up: "
+                "bars(run.merged(), lines='peak')"
+            )
+        return rank_bars(profile, metric, "rank" if by is None else str(by), top)
+    by = "kernel" if by is None else by
     if isinstance(profile, Comparison):
         if by != "kernel" or lines is not None or everything:
             raise ProtonLabError(
@@ -100,7 +112,7 @@ def bars(
         return compared_bars(profile, metric, top)
     if not isinstance(profile, Profile):
         raise ProtonLabError(
-            f"bars() takes a profile or a comparison, not a {type(profile).__name__}"
+            f"bars() takes a profile, a comparison or a run, not a {type(profile).__name__}"
         )
     wanted = profile.metric("time" if metric is None else metric)
     groups, stacked = groups_and_stack(profile, wanted, by)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from protonlab.errors import MetricError, ProtonLabError
-from protonlab.model import Metric, Profile
+from protonlab.model import Metric, Profile, Run
 from protonlab.model.comparison import Comparison
+from protonlab.model.frames import MetricColumn
 from protonlab.views.callers import CallersTree
 from protonlab.views.compared_tree import ComparedTree
 from protonlab.views.flame_figure import FlameFigure, Look, drawn, empty
@@ -14,16 +17,19 @@ from protonlab.views.flame_options import FlameOptions
 from protonlab.views.fold import fold
 from protonlab.views.hover import caption
 from protonlab.views.layout import title_of
+from protonlab.views.rank_words import WAITING, collective_names, run_notes, where_of
+from protonlab.views.run_tree import RunTree
 from protonlab.views.search import Found, find
 from protonlab.views.sources import keeps_sources
 from protonlab.views.tree import ProfileTree, Tree
 
+_COLORS: dict[type, str] = {ComparedTree: "difference", RunTree: "spread"}
 _WIDTHS = "Each frame is as wide as the larger of its two values."
 
 
 @keeps_sources
 def flame(
-    subject: Profile | Comparison,
+    subject: Profile | Comparison | Run,
     *,
     metric: str | None = None,
     color: str | None = None,
@@ -39,16 +45,18 @@ def flame(
     Parameters
     ----------
     subject
-        A profile, or a comparison of two. A frame of a comparison is as wide as the larger of its
+        A profile, a comparison of two, or a run: the trees of its ranks in one, each frame as wide
+        as its mean over the ranks. A frame of a comparison is as wide as the larger of its
         two values, so what became faster keeps the room that it took.
     metric
         A metric that may be summed, such as ``"time"`` (the default), ``"count"`` or ``"bytes"``.
         A comparison brings its own.
     color
         ``"kind"``: scopes, kernels and what the filter made of them; ``"library"``: Triton,
-        cuBLAS, cuDNN, ATen, NCCL, by kernel names; ``"difference"``, of a comparison; or any
-        metric, such as ``"gbyte/s"`` or ``"util"``, in six even steps. By default the difference
-        of a comparison, else the kind.
+        cuBLAS, cuDNN, ATen, NCCL, by kernel names; ``"difference"``, of a comparison;
+        ``"spread"``, of a run: how far its ranks are apart, by their median; or any metric, such as
+        ``"gbyte/s"`` or ``"util"``, in six even steps. By default the spread of a run, the
+        difference of a comparison, else the kind.
     inverted
         Turn the tree over: kernels first, on each of them its callers, merged, with the time
         that the kernel took for them.
@@ -73,6 +81,7 @@ def flame(
     >>> left_heavy = protonlab.FlameOptions(root="bottom", order="widest")
     >>> protonlab.flame(profile, options=left_heavy)  # doctest: +SKIP
     >>> protonlab.flame(protonlab.compare(before, after))  # doctest: +SKIP
+    >>> protonlab.flame(protonlab.load_run("runs/tonight"))  # doctest: +SKIP
     """
     given = FlameOptions() if options is None else options
     if not isinstance(given, FlameOptions):
@@ -87,7 +96,7 @@ def flame(
         tree = CallersTree.of(tree)
     look = Look(
         title_of(*title, _said(found, tree)),
-        color or ("difference" if isinstance(tree, ComparedTree) else "kind"),
+        color or _COLORS.get(type(tree), "kind"),
         given.root,
         given.order == "widest" or inverted,
         given.max_boxes,
@@ -106,8 +115,17 @@ def flame(
 
 
 def _tree(
-    subject: Profile | Comparison, metric: str | None, *, overhead: bool, inverted: bool
+    subject: Profile | Comparison | Run, metric: str | None, *, overhead: bool, inverted: bool
 ) -> Tree:
+    if isinstance(subject, Run):
+        if inverted or overhead:
+            raise ProtonLabError(
+                "inverted and overhead are for a profile; draw the ranks added up: "
+                "flame(run.merged(), inverted=True)"
+            )
+        wanted = subject.metric("time" if metric is None else metric)
+        _check_sums(subject.columns, wanted)
+        return RunTree.of(subject, wanted)
     if isinstance(subject, Comparison):
         if metric not in (None, subject.metric.name):
             raise ProtonLabError(
@@ -119,7 +137,7 @@ def _tree(
                 "inverted and overhead are for a profile; draw the two sides of the comparison: "
                 "flame(comparison.before, inverted=True)"
             )
-        _check_sums(subject.before, subject.metric)
+        _check_sums(subject.before.columns, subject.metric)
         return ComparedTree.of(subject)
     if not isinstance(subject, Profile):
         hint = "; timeline() draws a trace" if type(subject).__name__ == "Trace" else ""
@@ -127,13 +145,13 @@ def _tree(
             f"a flame graph needs a Profile or a Comparison, not a {type(subject).__name__}{hint}"
         )
     wanted = subject.metric("time" if metric is None else metric)
-    _check_sums(subject, wanted)
+    _check_sums(subject.columns, wanted)
     return ProfileTree.of(subject, wanted, overhead=overhead)
 
 
-def _check_sums(profile: Profile, metric: Metric) -> None:
+def _check_sums(columns: Sequence[MetricColumn], metric: Metric) -> None:
     if not metric.additive:
-        able = ", ".join(column.stem for column in profile.columns if column.additive)
+        able = ", ".join(column.stem for column in columns if column.additive)
         raise MetricError(
             f"a flame graph needs a metric that may be summed over frames, and {metric.name!r} may "
             f"not; use one of: {able or 'none was recorded'}. bars() takes any metric, and so does "
@@ -142,7 +160,7 @@ def _check_sums(profile: Profile, metric: Metric) -> None:
 
 
 def _words(
-    subject: Profile | Comparison, tree: Tree, *, overhead: bool, inverted: bool
+    subject: Profile | Comparison | Run, tree: Tree, *, overhead: bool, inverted: bool
 ) -> tuple[list[str], tuple[str, ...]]:
     """Parts of the title, and sentences below the boxes."""
     if isinstance(subject, Comparison):
@@ -150,6 +168,11 @@ def _words(
         name = " → ".join(names) if all(names) else ""
         notes = (f"{subject.summary}.", _WIDTHS, subject.rule, *subject.notes)
         return [name, caption(subject.metric), subject.after.where], notes
+    if isinstance(subject, Run):
+        mean = tree.metric.format(float(tree.value[0]))
+        waits = (WAITING,) if collective_names(subject).any() and tree.metric.unit == "s" else ()
+        what = f"{caption(tree.metric)} {mean}, mean of the ranks"
+        return [subject.name, what, where_of(subject)], (*waits, *run_notes(subject))
     total = tree.metric.format(float(tree.value[0])) if len(tree.value) else ""
     what = f"{caption(tree.metric)} {total}".strip()
     how = "kernels to callers" if inverted else ""

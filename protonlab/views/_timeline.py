@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from protonlab.errors import ProtonLabError
-from protonlab.model import Profile, Trace
+from protonlab.model import Profile, Run, Trace
 from protonlab.model.occupancy import Occupancy, occupancies
 from protonlab.views import theme
 from protonlab.views._timeline_boxes import DETAIL, OVERVIEW, TimelineBoxes, boxes_of
@@ -38,6 +38,7 @@ class _Source:
     axis: TimeAxis
     work: tuple[Occupancy, ...]
     max_boxes: int
+    about: tuple[str, ...] = ()
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -70,7 +71,7 @@ class TimelineFigure(ProfileFigure):
 
 
 def timeline(
-    trace: Trace,
+    trace: Trace | Run,
     *,
     lanes: str | None = None,
     clock_mhz: float | None = None,
@@ -86,7 +87,8 @@ def timeline(
     Parameters
     ----------
     trace
-        The trace, from ``data="trace"`` or a chrome trace.
+        The trace, from ``data="trace"`` or a chrome trace; or a run whose ranks left traces,
+        which are laid over each other (`Run.merged_trace`). Notes say how well clocks agree.
     lanes
         Regular expression: only lanes whose name holds it (``re.search``), as ``"Stream"``.
     clock_mhz
@@ -111,7 +113,12 @@ def timeline(
     Examples
     --------
     >>> protonlab.timeline(protonlab.load("proton.chrome_trace"))  # doctest: +SKIP
+    >>> protonlab.timeline(protonlab.load_run("runs/tonight"), lanes="Stream")  # doctest: +SKIP
     """
+    about: tuple[str, ...] = ()
+    if isinstance(trace, Run):
+        trace = trace.merged_trace()
+        about = trace.info.notes
     _check(trace, max_lanes, max_boxes)
     rows = place(trace, lanes, max_lanes)
     axis = TimeAxis.of(trace, rows, clock_mhz)
@@ -119,7 +126,7 @@ def timeline(
         timed = (trace.events["kind"] != "flow").any()
         why = f"No lane's name holds {lanes!r}." if timed else "The trace holds no event."
         return TimelineFigure(layout=empty_layout("timeline", title_of(trace.info.name), why))
-    source = _Source(trace, rows, axis, tuple(occupancies(trace)), max_boxes)
+    source = _Source(trace, rows, axis, tuple(occupancies(trace)), max_boxes, about)
     return _figure(source, source.reach)
 
 
@@ -158,7 +165,7 @@ def _figure(source: _Source, part: tuple[float, float]) -> TimelineFigure:
             each | {"meta": "detail", "visible": False, "showlegend": False} for each in finer
         ]
     seen = None if is_whole else part
-    notes = notes_of(trace, rows, boxes, axis, source.work, seen)
+    notes = [*source.about, *notes_of(trace, rows, boxes, axis, source.work, seen)]
     layout = _layout(source, part, table, names, notes)
     if detail is not None:
         layout["meta"]["protonlab"]["detail"] = span / _ZOOM / axis.step

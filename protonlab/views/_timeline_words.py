@@ -14,7 +14,7 @@ from protonlab.views.layout import title_of
 from protonlab.views.names import cleaned, escaped, shortened, told_apart
 
 _LONGEST_LANE, _LONGEST_LABEL = 40, 18
-_MOST_GAPS = 2
+_MOST_GAPS, _MOST_GPUS = 2, 4
 
 
 def title_for(
@@ -33,9 +33,10 @@ def lane_texts(trace: Trace, rows: Rows, work: Sequence[Occupancy]) -> list[str]
     gpus = sum(each.lane is None for each in work)
     streams = {each.lane: each for each in work if each.lane is not None}
     names = []
+    told = len({trace.lanes[at].name for at in rows.lanes}) == len(rows.lanes)
     for at in rows.lanes:
         lane = trace.lanes[at]
-        of_gpu = f"GPU {lane.process}, " if gpus > 1 and at in streams else ""
+        of_gpu = f"GPU {lane.process}, " if gpus > 1 and at in streams and not told else ""
         names.append(cleaned(f"{of_gpu}{lane.name}"))
     texts = told_apart(names, _LONGEST_LANE)
     return [
@@ -54,11 +55,14 @@ def notes_of(
 ) -> list[str]:
     """Write the sentences below the lanes, not escaped; `part`: what is seen, if not all."""
     notes = []
-    for gpu in (each for each in work if each.lane is None and each.window):
+    gpus = [each for each in work if each.lane is None and each.window]
+    for gpu in gpus[:_MOST_GPUS]:
         notes.append(
             f"{gpu.name}: at work for {axis.amount(gpu.busy)} of {axis.amount(gpu.window)} between "
             f"its first and its last launch, idle {_share(gpu)}."
         )
+    if len(gpus) > _MOST_GPUS:
+        notes.append(f"{counted(len(gpus) - _MOST_GPUS, 'more GPU')}: Trace.idle holds all.")
     longest = [
         f"{axis.amount(gap[2])} (at {axis.amount(gap[1] - axis.origin)}, before "
         f"{shortened(cleaned(str(gap[4])), _LONGEST_LABEL)})"

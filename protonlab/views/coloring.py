@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,12 @@ from protonlab.views.differences import difference_roles, difference_words
 from protonlab.views.hover import caption
 from protonlab.views.libraries import library_of
 from protonlab.views.names import escaped
+from protonlab.views.run_tree import RunTree
 from protonlab.views.tree import MeasuredTree, Tree
 
-_BY = ("kind", "library", "difference")
+_BY = ("kind", "library", "difference", "spread")
+# Spread over ranks at which each step of the scale begins.
+_SPREADS = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5)
 _NICE = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
@@ -52,7 +56,7 @@ def coloring(tree: Tree, color: str, nodes: IntArray) -> Coloring:
     tree
         The tree.
     color
-        ``"kind"``, ``"library"``, ``"difference"``, or a metric.
+        ``"kind"``, ``"library"``, ``"difference"``, ``"spread"``, or a metric.
     nodes
         Rows of the tree.
 
@@ -75,11 +79,40 @@ def coloring(tree: Tree, color: str, nodes: IntArray) -> Coloring:
             )
         roles = difference_roles(tree.metric, frames["change"], frames["ratio"])
         return Coloring(roles, difference_words(tree.metric))
+    if color == "spread":
+        if not isinstance(tree, RunTree):
+            raise ProtonLabError(
+                "color='spread' is for a run of several ranks: flame(protonlab.load_run(folder))"
+            )
+        return _spreads(tree, nodes)
+    if isinstance(tree, RunTree):
+        raise ProtonLabError(
+            f"color={color!r}: a run is coloured by 'spread', 'kind' or 'library'; its ranks added "
+            f"up by any metric: flame(run.merged(), color={color!r})"
+        )
     if not isinstance(tree, MeasuredTree):
         raise ProtonLabError(
             f"color={color!r}: a comparison is coloured by 'difference', 'kind' or 'library'"
         )
     return _steps(tree, _metric(tree, color), nodes)
+
+
+def _spreads(tree: RunTree, nodes: IntArray) -> Coloring:
+    """Colour by how far the ranks are apart."""
+    values = tree.spread["spread"].to_numpy(np.float64)[nodes]
+    steps = np.searchsorted(_SPREADS, values, side="right") - 1
+    roles = [
+        "foreign" if math.isnan(value) else f"step_{step}"
+        for value, step in zip(values.tolist(), steps.tolist(), strict=True)
+    ]
+    ends = [f"{100 * end:.0f}" for end in _SPREADS]
+    names = {
+        f"step_{number}": f"{low} to {high} %" for number, (low, high) in enumerate(pairwise(ends))
+    } | {f"step_{len(ends) - 1}": f"over {ends[-1]} %"}
+    first = min((role for role in roles if role in names), default="")
+    if first:
+        names[first] = f"spread over ranks {names[first]}"
+    return Coloring(roles, {**names, "foreign": "on one rank"})
 
 
 def _kinds(frames: pd.DataFrame) -> list[str]:

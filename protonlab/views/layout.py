@@ -9,7 +9,7 @@ from typing import Any, Literal
 from protonlab.views import theme
 from protonlab.views.names import cleaned, escaped, shortened, text_width
 
-View = Literal["flame", "bars", "timeline", "roofline", "pairs", "sweep"]
+View = Literal["flame", "bars", "timeline", "roofline", "pairs", "sweep", "heatmap"]
 _NOTE_LINE = 105  # letters, which a notebook beside a file browser has room for
 _SWATCH, _GAP = 18, 20  # pixels of a legend: before a text, and behind it
 
