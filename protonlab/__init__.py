@@ -188,7 +188,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 
     unload(shell)
     formatter: Any = shell.display_formatter
-    for name in (_PROFILE, _TRACE, _COMPARISON, _COMPILED, _VARIANTS):
+    for name in (_PROFILE, _TRACE, _RUN, _COMPARISON, _COMPILED, _VARIANTS):
         formatter.ipython_display_formatter.pop(".".join(name), None)
 
 
@@ -202,6 +202,12 @@ def _show_trace(trace: Trace) -> None:
     from protonlab.display import show_trace
 
     show_trace(trace)
+
+
+def _show_run(run: Run) -> None:
+    from protonlab.display import show_run
+
+    show_run(run)
 
 
 def _show_comparison(comparison: Comparison) -> None:
@@ -229,6 +235,7 @@ def _register_display(shell: InteractiveShell) -> None:
     formatter: Any = shell.display_formatter
     formatter.ipython_display_formatter.for_type_by_name(*_PROFILE, _show)
     formatter.ipython_display_formatter.for_type_by_name(*_TRACE, _show_trace)
+    formatter.ipython_display_formatter.for_type_by_name(*_RUN, _show_run)
     formatter.ipython_display_formatter.for_type_by_name(*_COMPARISON, _show_comparison)
     formatter.ipython_display_formatter.for_type_by_name(*_COMPILED, _show_compiled)
     formatter.ipython_display_formatter.for_type_by_name(*_VARIANTS, _show_variants)
@@ -240,6 +247,7 @@ def _running_shell() -> InteractiveShell | None:
 
 
 _PROFILE = ("protonlab.model.profile", "Profile")
+_RUN = ("protonlab.model.run", "Run")
 _TRACE = ("protonlab.model.trace", "Trace")
 _COMPARISON = ("protonlab.model.comparison", "Comparison")
 _VARIANTS = ("protonlab.model.variants", "VariantComparison")

@@ -126,7 +126,7 @@ def profiled_run(
         forward = frame("forward", kernel("matmul", times[0], 40), kernel("norm", times[1], 80))
         below = [kernel("matmul", times[2], 20)]
         if nccl:
-            waits = int(8e6 - 7e6 * factor + random.normal(0, 5_000))
+            waits = int(max(8e6 - 7e6 * factor, 1e5) + random.normal(0, 5_000))
             below.append(kernel(NCCL, waits, 10))
         profiles[rank] = read_profile(document(frame("step", forward, frame("backward", *below))))
     return Run.from_profiles(profiles, name="synthetic")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from variant_builders import comparison, noisy
 
-from protonlab import display
+from protonlab.display import _views as display
 from protonlab.display import show, show_comparison, show_variants, summary
 from protonlab.errors import MetricError
 from protonlab.formats import load

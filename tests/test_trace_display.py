@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import protonlab
-from protonlab import Trace, display
+from protonlab import Trace
+from protonlab.display import _views as display
 from protonlab.front_end import HEADLESS
 from protonlab.views import TimelineFigure
 

@@ -8,13 +8,14 @@ from typing import Literal
 import click
 
 from protonlab.cli._page import page_path, write_views
-from protonlab.cli._source import SOURCE, read_profile_of
+from protonlab.cli._run_view import FOLDER_OR_FILE, diff_runs
+from protonlab.cli._source import read_profile_of
 from protonlab.cli._terminal import print_tree
 
 
 @click.command()
-@click.argument("before", metavar="A", type=SOURCE)
-@click.argument("after", metavar="B", type=SOURCE)
+@click.argument("before", metavar="A", type=FOLDER_OR_FILE)
+@click.argument("after", metavar="B", type=FOLDER_OR_FILE)
 @click.option(
     "-m",
     "--metric",
@@ -49,11 +50,24 @@ def diff(
     Both trees as one: each frame before and after, what is new and what is
     gone, with kernels that were renamed found again. The last lines say how.
     Where the code was repeated, the first line says how sure the change is.
+    A and B may also be folders of runs: then values are those of a rank on
+    average, and how sure a change is follows from the ranks.
     """
     from protonlab.display import comparison_views
     from protonlab.model import compare
     from protonlab.views import comparison_tree
 
+    if before.is_dir() or after.is_dir():
+        diff_runs(
+            before,
+            after,
+            metric=metric,
+            depth=depth,
+            order=order,
+            page=flame,
+            output=output,
+        )
+        return
     comparison = compare(read_profile_of(before), read_profile_of(after), metric=metric)
     if flame or output is not None:
         title = f"{before.name} → {after.name}"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from protonlab.cli._page import page_path, write_views
-from protonlab.cli._source import SOURCE, kind_of, read_source
+from protonlab.cli._run_view import FOLDER_OR_FILE, view_run
+from protonlab.cli._source import kind_of, read_source
 from protonlab.cli._terminal import print_tree
 from protonlab.errors import ProtonLabError
 
@@ -21,7 +22,7 @@ _MOST_NAMES, _LONGEST_NAME = 12, 76
 
 
 @click.command()
-@click.argument("file", type=SOURCE)
+@click.argument("file", type=FOLDER_OR_FILE)
 @click.option(
     "-m",
     "--metrics",
@@ -65,6 +66,10 @@ def view(
     matched from the start of the name. Traces, saved comparisons and sweeps
     have no tree; they say what they hold.
 
+    FILE may also be the folder of a run: then the trees of its ranks are one,
+    and the lines below say which ranks are missing, and which one the others
+    wait for.
+
     With --flame the tree becomes FILE.html in this folder, opened where there
     is a desktop.
     """
@@ -72,6 +77,20 @@ def view(
     from protonlab.model import Profile
     from protonlab.views import profile_tree
 
+    wanted = [part.strip() for part in metrics.split(",") if part.strip()] if metrics else None
+    if file.is_dir():
+        if name is not None:
+            raise ProtonLabError(f"--name {name}: {file} is the folder of a run, no report")
+        view_run(
+            file,
+            metrics=wanted,
+            include=include,
+            exclude=exclude,
+            depth=depth,
+            order=order,
+            page=page_path(file.resolve(), output) if flame or output is not None else None,
+        )
+        return
     found = read_source(file, name)
     page = page_path(file, output) if flame or output is not None else None
     if not isinstance(found, Profile):
@@ -80,7 +99,6 @@ def view(
         return
     if include is not None or exclude is not None:
         found = _filtered(found, include, exclude)
-    wanted = [part.strip() for part in metrics.split(",") if part.strip()] if metrics else None
     if page is not None:
         write_views(profile_views(found, metrics=wanted), found.info.name or file.name, page)
         return

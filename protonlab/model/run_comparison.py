@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,8 @@ class RunComparison(Comparison):
 
 def compare_runs(before: Any, after: Any, metric: str) -> RunComparison:
     """Compare two `Run`s; `Run.compare` says how."""
-    sides = (before, after)
+    sides = _sides(before, after)
+    before, after = sides
     means = [side.tree.profile(side.name, _first(side), (), mean=True) for side in sides]
     whole = compare(means[0], means[1], metric=metric)
     ranks = (before.tree.ranks, after.tree.ranks)
@@ -69,6 +70,19 @@ def compare_runs(before: Any, after: Any, metric: str) -> RunComparison:
     given = {field.name: getattr(whole, field.name) for field in fields(Comparison)}
     given |= {"frames": frames, "kernels": kernels, "notes": notes}
     return RunComparison(**given, ranks=ranks, paired=paired)
+
+
+def _sides(before: Any, after: Any) -> tuple[Any, Any]:
+    """Leave out ranks that one of two runs of one size lacks, where two or more are left."""
+    common = [rank for rank in before.profiles if rank in after.profiles]
+    uneven = {*before.profiles} != {*after.profiles}
+    if not uneven or before.world_size != after.world_size or len(common) < 2:
+        return before, after
+    one, other = (
+        replace(side, profiles={rank: side.profiles[rank] for rank in common})
+        for side in (before, after)
+    )
+    return one, other
 
 
 def _first(run: Any) -> Any:
@@ -128,8 +142,9 @@ def _picked(matrix: FloatArray, rows: npt.NDArray[np.integer[Any]] | IntArray) -
 
 def _notes(sides: tuple[Any, Any], ranks: tuple[tuple[int, ...], ...]) -> Iterator[str]:
     for side, word in zip(sides, ("before", "after"), strict=True):
-        if side.missing:
-            yield f"{word} is without {on_ranks(side.missing)} of {side.world_size}."
+        gone = [rank for rank in range(side.world_size) if rank not in side.profiles]
+        if gone and side.manifests:
+            yield f"{word} is without {on_ranks(gone)} of {side.world_size}."
     if ranks[0] != ranks[1]:
         yield (
             f"The runs have other ranks ({on_ranks(ranks[0])} before, {on_ranks(ranks[1])} after), "

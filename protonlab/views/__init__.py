@@ -15,6 +15,7 @@ from protonlab.views.flame_figure import FlameFigure
 from protonlab.views.flame_options import FlameOptions
 from protonlab.views.kernel_table import KernelTable
 from protonlab.views.page import PLOTLY_MIME, figure_html, figure_of, page_script
+from protonlab.views.run_text import run_tree
 from protonlab.views.svg import picture_of, themed_picture_of
 from protonlab.views.text_tree import TextTree, comparison_tree, profile_tree
 
@@ -45,6 +46,7 @@ __all__ = [
     "profile_tree",
     "ptx_difference",
     "roofline",
+    "run_tree",
     "table",
     "themed_picture_of",
     "timeline",

@@ -18,7 +18,7 @@ from protonlab.views.fold import fold
 from protonlab.views.hover import caption
 from protonlab.views.layout import title_of
 from protonlab.views.rank_words import WAITING, collective_names, run_notes, where_of
-from protonlab.views.run_tree import RunTree
+from protonlab.views.ranks_tree import RunTree
 from protonlab.views.search import Found, find
 from protonlab.views.sources import keeps_sources
 from protonlab.views.tree import ProfileTree, Tree

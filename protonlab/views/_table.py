@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from protonlab.errors import MetricError, ProtonLabError
-from protonlab.model import Metric, Profile
+from protonlab.model import Metric, Profile, Run
 from protonlab.model.comparison import Comparison
 from protonlab.model.metrics import MOST_METRICS
 from protonlab.model.units import counted
@@ -15,6 +15,7 @@ from protonlab.views.columns import Column, column_of
 from protonlab.views.compared_table import compared_table
 from protonlab.views.kernel_table import KernelTable
 from protonlab.views.names import cleaned, shortened
+from protonlab.views.rank_table import rank_table
 from protonlab.views.selection import select
 from protonlab.views.sources import keeps_sources
 
@@ -23,7 +24,7 @@ _LONGEST_LABEL, _LONGEST_NAME = 120, 400
 
 @keeps_sources
 def table(
-    profile: Profile | Comparison,
+    profile: Profile | Comparison | Run,
     *,
     metrics: Sequence[str] | str | None = None,
     top: int = 200,
@@ -38,10 +39,11 @@ def table(
     ----------
     profile
         The profile. A comparison gives before, after, difference, ratio and verdict of its metric,
-        greatest difference first.
+        greatest difference first. A run gives the median of the ranks, the lowest, the highest,
+        and which ranks these are.
     metrics
         Names in the metric grammar; by default those that suit the profile. A comparison has its
-        own.
+        own, and the table of a run is of one, by default ``"time"``.
     top
         Most kernels to list.
     everything
@@ -61,6 +63,8 @@ def table(
     """
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise ProtonLabError(f"top={top!r}; give a whole number, at least 1")
+    if isinstance(profile, Run):
+        return rank_table(profile, metrics, top)
     if isinstance(profile, Comparison):
         if metrics is not None:
             raise ProtonLabError(
@@ -70,7 +74,7 @@ def table(
         return compared_table(profile, top)
     if not isinstance(profile, Profile):
         raise ProtonLabError(
-            f"table() takes a profile or a comparison, not a {type(profile).__name__}"
+            f"table() takes a profile, a comparison or a run, not a {type(profile).__name__}"
         )
     selection = select(profile, everything=everything)
     wanted = _wanted(profile, metrics)

@@ -20,7 +20,7 @@ from protonlab.views.differences import difference_roles, difference_words
 from protonlab.views.hover import caption
 from protonlab.views.libraries import library_of
 from protonlab.views.names import escaped
-from protonlab.views.run_tree import RunTree
+from protonlab.views.ranks_tree import RunTree
 from protonlab.views.tree import MeasuredTree, Tree
 
 _BY = ("kind", "library", "difference", "spread")

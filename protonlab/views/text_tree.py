@@ -25,7 +25,7 @@ _GAP = "  "
 # Share of the whole, or of the greatest value of a metric that has no whole -> rich's style.
 _STYLES = ((0.5, "bold red"), (0.1, "yellow"), (0.01, "green"), (0.0, "dim"))
 _CHANGES = {"added": "magenta", "removed": "dim", "changed": "", "unchanged": "dim"}
-_KINDS = {"root": "bold", "scope": "bold", "python": "cyan"}
+NAME_STYLES = {"root": "bold", "scope": "bold", "python": "cyan"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +112,11 @@ def profile_tree(
     MetricError
         If a metric is unknown in this profile.
     """
-    wanted = [profile.metric(name) for name in metrics or _default_names(profile)]
+    wanted = [profile.metric(name) for name in metrics or _defaultnames_of(profile)]
     frames = profile.to_dataframe([metric.name for metric in wanted])
     first = next((metric for metric in wanted if metric.form != "util_bound"), None)
     keys = frames[first.name] if first and order == "widest" else None
-    rows, guides, hidden = _walk(frames, keys, depth)
+    rows, guides, hidden = walk(frames, keys, depth)
     shown = frames.loc[rows]
     columns = [_column(metric, shown[metric.name]) for metric in wanted]
     styles = [_heat(metric, frames[metric.name], shown[metric.name]) for metric in wanted]
@@ -125,8 +125,8 @@ def profile_tree(
         title=" · ".join(filter(None, (cleaned(profile.info.name), profile.where))),
         columns=tuple(columns),
         styles=tuple(styles),
-        names=_names(shown),
-        name_styles=tuple(_KINDS.get(str(kind), "") for kind in shown["kind"]),
+        names=names_of(shown),
+        name_styles=tuple(NAME_STYLES.get(str(kind), "") for kind in shown["kind"]),
         guides=guides,
         notes=tuple(filter(None, (below, *profile.info.notes))),
     )
@@ -138,7 +138,7 @@ def comparison_tree(
     """Write the tree of a comparison: before, after, difference and ratio of every frame."""
     frames = comparison.frames
     keys = frames[["before", "after"]].max(axis=1) if order == "widest" else None
-    rows, guides, hidden = _walk(frames, keys, depth)
+    rows, guides, hidden = walk(frames, keys, depth)
     shown = frames.loc[rows]
     columns = value_columns(comparison, shown)
     changes = [str(change) for change in shown["change"]]
@@ -153,7 +153,7 @@ def comparison_tree(
     columns.append(Column("change", tuple(changes), is_text=True))
     names = tuple(
         name if pd.isna(old) else f"{name}  (was {shortened(cleaned(str(old)), _LONGEST_LABEL)})"
-        for name, old in zip(_names(shown), shown["renamed_from"], strict=True)
+        for name, old in zip(names_of(shown), shown["renamed_from"], strict=True)
     )
     below = f"{counted(hidden, 'frame')} below depth {depth} are not shown." if hidden else ""
     plain = ("",) * len(rows)
@@ -171,7 +171,7 @@ def comparison_tree(
     )
 
 
-def _default_names(profile: Profile) -> list[str]:
+def _defaultnames_of(profile: Profile) -> list[str]:
     """Take the profile's own choice, with times in units of their own."""
     own = {"time/us": "time", "avg_time/us": ""}
     return [name for each in profile.metrics if (name := own.get(each, each))]
@@ -197,14 +197,15 @@ def _heat(metric: Metric, every: pd.Series, shown: pd.Series) -> tuple[str, ...]
     )
 
 
-def _names(frames: pd.DataFrame) -> tuple[str, ...]:
+def names_of(frames: pd.DataFrame) -> tuple[str, ...]:
+    """Write the labels of frames, shortened."""
     return tuple(shortened(cleaned(str(label)), _LONGEST_LABEL) for label in frames["label"])
 
 
-def _walk(
+def walk(
     frames: pd.DataFrame, keys: pd.Series | None, depth: int | None
 ) -> tuple[list[int], tuple[str, ...], int]:
-    """Rows in the order to print, the lines before each name, and how many are too deep."""
+    """Put rows into the order to print, with the lines before each name; count what is too deep."""
     children: dict[int, list[int]] = {}
     for row, parent in zip(frames.index.tolist(), frames["parent_id"].tolist(), strict=True):
         children.setdefault(parent, []).append(row)

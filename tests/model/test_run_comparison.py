@@ -58,6 +58,15 @@ def test_other_ranks_are_compared_by_their_means() -> None:
     assert found.summary.startswith("mean of 3 and 2 ranks: time 200 ns before, 220 ns after")
 
 
+def test_a_rank_that_one_run_lacks_is_left_out_of_both() -> None:
+    whole = run_of([100, 200, 400])
+    without = Run.from_profiles({0: whole.profiles[0], 2: whole.profiles[2]})
+    found = without.compare(whole)
+    assert found.paired
+    assert found.ranks == ((0, 2), (0, 2))
+    assert found.kernels["change"].tolist() == ["unchanged", "unchanged"]
+
+
 def test_the_tree_has_intervals_too() -> None:
     frames = run_of([100, 200]).compare(run_of([110, 220])).frames
     assert frames["name"].tolist() == ["ROOT", "step", "matmul", "norm"]

@@ -151,7 +151,7 @@ def test_words_of_a_comparison_fit_a_notebook_beside_a_file_browser() -> None:
     ("color", "message"),
     [
         ("difference", "needs two profiles"),
-        ("colour", "use kind, library, difference, or a metric"),
+        ("colour", "use kind, library, difference, spread, or a metric"),
         ("util_bound", "has no number"),
         ("time/%parent", "has no number"),
         (3, "color=3"),

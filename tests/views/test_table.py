@@ -165,7 +165,7 @@ def test_errors() -> None:
             table(hand(), top=top)  # type: ignore[arg-type]
     with pytest.raises(MetricError, match=r"metrics=5; give names such as"):
         table(hand(), metrics=5)  # type: ignore[arg-type]
-    with pytest.raises(ProtonLabError, match="a profile or a comparison, not a str"):
+    with pytest.raises(ProtonLabError, match="a profile, a comparison or a run, not a str"):
         table("run1.hatchet")  # type: ignore[arg-type]
 
 

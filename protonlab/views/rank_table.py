@@ -1,0 +1,90 @@
+"""The kernel table of a run: each kernel over all ranks, and which rank stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from protonlab.errors import ProtonLabError
+from protonlab.model import Run
+from protonlab.model.units import MISSING, counted
+from protonlab.views.columns import Column, cells_of, scale_of
+from protonlab.views.kernel_table import KernelTable
+from protonlab.views.names import cleaned, shortened
+from protonlab.views.rank_words import run_notes, where_of
+
+_LONGEST_LABEL, _LONGEST_NAME = 120, 400
+
+
+def rank_table(run: Run, metrics: Sequence[str] | str | None, top: int) -> KernelTable:
+    """Make the table of a run, most time over all ranks first.
+
+    Parameters
+    ----------
+    run
+        The run.
+    metrics
+        Name of one metric in the grammar; by default ``"time"``.
+    top
+        Most kernels to list.
+
+    Raises
+    ------
+    ProtonLabError
+        If several metrics are given.
+    """
+    names = [metrics] if isinstance(metrics, str) else [*(metrics or ("time",))]
+    if len(names) != 1:
+        raise ProtonLabError(
+            f"metrics={metrics!r}: the table of a run is of one metric; run.to_dataframe() and "
+            "table(run.merged()) take several"
+        )
+    (metric,) = names
+    whole = run.by_rank(metric)
+    listed = whole.head(top)
+    notes = run_notes(run)
+    if not len(whole):
+        notes.append("No kernel was recorded.")
+    if len(whole) > top:
+        notes.append(f"{counted(len(whole) - top, 'more kernel')}: top={top}.")
+    labels = [shortened(cleaned(str(label)), _LONGEST_LABEL) for label in listed["label"]]
+    return KernelTable(
+        title=" · ".join(filter(None, (cleaned(run.name), where_of(run)))),
+        columns=(
+            Column("kernel", tuple(labels), is_text=True),
+            *spread_columns(run, metric, listed),
+        ),
+        names=tuple(shortened(cleaned(str(name)), _LONGEST_NAME) for name in listed["name"]),
+        note=" ".join(notes),
+    )
+
+
+def spread_columns(run: Run, metric: str, rows: pd.DataFrame) -> list[Column]:
+    """Write median, lowest and highest, which ranks these are, and how far they are apart.
+
+    Parameters
+    ----------
+    run, metric
+        The run, and the metric of `rows`.
+    rows
+        Rows of `Run.by_rank`.
+    """
+    wanted = run.metric(metric)
+    values = rows[["median", "min", "max"]].to_numpy(np.float64)
+    scale, header = scale_of(wanted, values)
+    unit = header.removeprefix(wanted.name.rpartition("/")[0] or wanted.name).strip()
+    columns = [
+        Column(f"{name} {unit}".strip(), cells_of(wanted, values[:, place], scale))
+        for place, name in enumerate(("median", "lowest", "highest"))
+    ]
+    spread = rows["spread"].to_numpy(np.float64)
+    texts = tuple(MISSING if np.isnan(each) else f"{100 * each:.1f}" for each in spread)
+    columns.append(Column("spread (%)", texts, tuple(np.clip(100 * spread, 0, 100).tolist())))
+    for title, name in (("lowest on", "lowest"), ("highest on", "highest")):
+        ranks = (MISSING if pd.isna(rank) else f"rank {rank}" for rank in rows[name])
+        columns.append(Column(title, tuple(ranks), is_text=True))
+    if (rows["ranks"] < len(run.tree.ranks)).any():
+        columns.append(Column("ranks", tuple(f"{number}" for number in rows["ranks"])))
+    return columns

@@ -1,0 +1,138 @@
+"""`view` and `diff` on the folders of runs, and how a run shows itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from rank_builders import profiled_run, traced_run
+
+from protonlab import Run
+from protonlab.cli import main
+from protonlab.display import run_views
+from protonlab.model.manifest import RankManifest, manifest_name
+
+
+def command(*arguments: str | Path) -> Result:
+    return CliRunner(catch_exceptions=False).invoke(main, list(map(str, arguments)))
+
+
+def write(run: Run, folder: Path, *, without: int | None = None) -> Path:
+    """Leave what `protonlab run` would have, but for the profile of one rank."""
+    folder.mkdir()
+    for rank in run.ranks:
+        suffix = ".hatchet" if rank in run.profiles else ".chrome_trace"
+        file = manifest_name(rank).replace(".json", suffix)
+        state = "recording" if rank == without else "complete"
+        if state == "complete":
+            (run.profiles.get(rank) or run.traces[rank]).save(folder / file)
+        manifest = RankManifest(
+            rank,
+            len(run.ranks),
+            state,  # type: ignore[arg-type]
+            "2026-11-30T07:30:00+00:00",
+            files=(file,) if state == "complete" else (),
+        )
+        (folder / manifest_name(rank)).write_text(json.dumps(manifest.to_dict()))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    place = tmp_path_factory.mktemp("runs")
+    return (
+        write(profiled_run(4, slow={2: 1.2}), place / "monday"),
+        write(profiled_run(4, slow={2: 1.2, 3: 1.1}, seed=1), place / "tuesday", without=1),
+    )
+
+
+def test_view_prints_the_ranks_trees_as_one(folders: tuple[Path, Path]) -> None:
+    lines = command("view", folders[0]).output.splitlines()
+    assert lines[0] == "monday · time · 4 ranks"
+    assert lines[1].split() == [
+        *("median", "(µs)", "lowest", "(µs)", "highest", "(µs)", "spread", "(%)"),
+        *("lowest", "on", "highest", "on", "name"),
+    ]
+    matmul = next(line for line in lines if line.endswith("matmul"))
+    assert "rank 2" in matmul
+    verdict = next(line for line in lines if "waited for" in line)
+    assert verdict.startswith("Rank 2 is probably waited for: rank 2 computes 1.")
+
+
+def test_view_names_missing_ranks(folders: tuple[Path, Path]) -> None:
+    output = command("view", folders[1], "--depth", "1", "-m", "avg_time/us").output
+    assert "tuesday · avg_time/us · 3 of 4 ranks" in output
+    assert "Rank 1 began to record at 2026-11-30T07:30:00+00:00 and did not end" in output
+    assert "4 frames below depth 1" in output or "frames below depth 1" in output
+
+
+def test_diff_compares_runs_rank_by_rank(folders: tuple[Path, Path]) -> None:
+    output = command("diff", *folders).output
+    assert output.startswith("mean of 3 ranks: time")
+    assert "3 paired ranks" in output
+    assert "after is without rank 1 of 4." in output
+
+
+def test_pages_of_runs_are_written(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    page = tmp_path / "run.html"
+    assert command("view", folders[0], "-o", page).exit_code == 0
+    text = page.read_text()
+    assert "is probably waited for" in text
+    for view in ("flame", "heatmap", "bars"):
+        assert re.search(rf'"view": ?"{view}"', text)
+    other = tmp_path / "diff.html"
+    assert command("diff", *folders, "-o", other).exit_code == 0
+    assert "paired ranks" in other.read_text()
+
+
+def test_traces_alone_have_no_tree(tmp_path: Path) -> None:
+    folder = write(traced_run(2, late_ns={1: 500_000}), tmp_path / "traces")
+    output = command("view", folder).output
+    assert output.splitlines()[0] == "traces: 2 ranks"
+    assert "Rank 1 is waited for: it came last to 36 of 36 collectives" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-m", "time,count"], "the tree of a run is of one metric"),
+        (["--name", "x"], "is the folder of a run, no report"),
+        (["-i", "nothing"], "no kernel of any rank matches"),
+        (["-m", "gbyte/s"], "'gbyte/s' is not a metric"),
+    ],
+)
+def test_view_refuses_what_a_run_has_not(
+    folders: tuple[Path, Path], arguments: list[str], message: str
+) -> None:
+    result = command("view", folders[0], *arguments)
+    assert result.exit_code == 1
+    assert message in result.output
+
+
+def test_a_filter_holds_on_every_rank(folders: tuple[Path, Path]) -> None:
+    output = command("view", folders[0], "-i", "norm").output
+    assert "norm" in output
+    assert "matmul" not in output.split("Cannot tell")[0]
+
+
+def test_what_is_no_run_is_said_so(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    assert "holds no manifest of a rank" in command("view", tmp_path).output
+    file = folders[0] / "rank-00000.hatchet"
+    assert "compare a run with a run" in command("diff", folders[0], file).output
+    assert command("view", tmp_path / "nowhere").exit_code == 2
+
+
+def test_a_run_shows_who_is_waited_for_and_its_figures() -> None:
+    parts = run_views(profiled_run(3, slow={0: 1.5}), draws=True)
+    assert [type(part).__name__ for part in parts] == [
+        *("Summary", "InWords", "FlameFigure", "HeatmapFigure", "BarsFigure", "KernelTable"),
+    ]
+    assert str(parts[0]).startswith("synthetic: 3 ranks")
+    text = run_views(profiled_run(3), draws=False)
+    assert [type(part).__name__ for part in text] == ["Summary", "InWords", "KernelTable"]
+    traces = run_views(traced_run(2), draws=True)
+    assert [type(part).__name__ for part in traces] == ["Summary", "InWords", "TimelineFigure"]
+    assert len(run_views(Run.from_profiles({}), draws=True)) == 1
