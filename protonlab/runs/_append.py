@@ -11,13 +11,13 @@ from protonlab.errors import ProtonLabError
 from protonlab.model import MetricColumn
 from protonlab.model.units import counted
 from protonlab.runs._commits import Commit, Holding, parts_table, run_of
+from protonlab.runs._kernel_sums import KernelSums
 from protonlab.runs._parts import (
+    DIGITS,
     columns_of,
     common_types,
     digest_of,
     folder_of,
-    joined,
-    kernel_sums,
     part_name,
     storable,
     table_of,
@@ -130,7 +130,7 @@ def store_batch(store: Store, batch: Batch, known: Mapping[Key, str]) -> Stored:
     that took its place, they are there once.
     """
     rows: list[dict[str, Any]] = []
-    sums, columns, types = [], [], []
+    columns, types, sums = [], [], KernelSums()
     differing: list[Key] = []
     warnings: list[str] = []
     seen: dict[Key, str] = {}
@@ -150,11 +150,11 @@ def store_batch(store: Store, batch: Batch, known: Mapping[Key, str]) -> Stored:
             rows.append({**row, "digest": digest, "bytes": len(data)})
             columns.append(profile.columns)
             types.append(types_of(profile, table))
-            sums.append(kernel_sums(profile, table, *key))
+            sums.add(profile, table, *key)
         if not rows:
             return Stored(present=present, differing=tuple(differing), warnings=tuple(warnings))
         name = f"{SUMS_FOLDER}/{folder_of(batch.run)}/{_digest_of_batch(seen)}.parquet"
-        store.write(name, written(joined(sums)))
+        store.write(name, written(sums.table()))
     except Exception as error:  # one run's fault is not another's: it is told with the run
         return Stored(warnings=tuple(warnings), problem=_told(error))
     for row in rows:
@@ -222,10 +222,10 @@ def differing_text(run: str, keys: Sequence[Key], where: str = "the archive") ->
 
 
 def _digest_of_batch(parts: Mapping[Key, str]) -> str:
-    told = hashlib.blake2b(digest_size=16)
+    told = hashlib.sha256()
     for (rank, step), digest in sorted(parts.items()):
         told.update(f"{rank} {step} {digest}\n".encode())
-    return told.hexdigest()
+    return told.hexdigest()[:DIGITS]
 
 
 def _told(error: Exception) -> str:

@@ -198,18 +198,6 @@ class Store:
 
         return self._insist(ls, folder)
 
-    def size(self, name: str) -> int | None:
-        """Bytes of a file; None where it is not there."""
-
-        def ask() -> int | None:
-            self._place[0].invalidate_cache(self.path(name))
-            try:
-                return int(self._place[0].size(self.path(name)))
-            except FileNotFoundError:
-                return None
-
-        return self._insist(ask, name)
-
     def _insist(self, call: Callable[[], Result], name: str) -> Result:
         """Make a call until it succeeds, has failed for good, or five times."""
         for wait in (*WAITS, None):

@@ -10,8 +10,9 @@ from typing import Any
 from protonlab.errors import ProfileFormatError
 from protonlab.runs._cluster import computed
 from protonlab.runs._commits import KEY, Holding
+from protonlab.runs._kernel_sums import KERNEL, SUM_COLUMNS, TOTAL, added, joined
 from protonlab.runs._packages import dask, pyarrow
-from protonlab.runs._parts import KERNEL, ROW, SUM_COLUMNS, TOTAL, joined
+from protonlab.runs._parts import ROW
 from protonlab.runs._store import Store
 
 # Files of sums that one task reads, one after the other; those of one run stay together.
@@ -105,17 +106,11 @@ def grouped(table: Any, keys: Sequence[str], metrics: Collection[str]) -> Any:
     `PROFILES` counts the rows that were added, or adds up such counts.
     """
     arrow = pyarrow()
-    known = arrow.compute.ScalarAggregateOptions(min_count=1)
     values = [name for name in table.column_names if name in metrics]
     if PROFILES not in table.column_names:
         ones = arrow.array([1], arrow.int64()).take(arrow.array([0] * len(table), arrow.int64()))
         table = table.append_column(PROFILES, ones)
-    values.append(PROFILES)
-    sums = table.select([*keys, *values]).group_by(list(keys), use_threads=False)
-    result = sums.aggregate([(name, "sum", known) for name in values])
-    return result.select([*keys, *(f"{name}_sum" for name in values)]).rename_columns(
-        [*keys, *values]
-    )
+    return added(table, keys, [*values, PROFILES])
 
 
 def over_runs(

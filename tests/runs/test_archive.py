@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from archives import Flaky, FlakyBucket, night, recorded, write_run
-from builders import document, frame, kernel
+from archives import night, recorded, write_run
+from builders import kernel
 
 import protonlab
-from protonlab import Archive, Profile, ProfileFormatError, ProtonLabError, Run
-from protonlab.formats import read_profile
+from protonlab import Archive, Profile, ProtonLabError, Run
 
 PROFILES = Path(__file__).parents[1] / "profiles"
-
-
-@pytest.fixture(autouse=True)
-def _stores() -> Iterator[None]:
-    fsspec = pytest.importorskip("fsspec")
-    fsspec.register_implementation("flaky", Flaky, clobber=True)
-    fsspec.register_implementation("flakybucket", FlakyBucket, clobber=True)
-    Flaky.store.clear()
-    Flaky.before_write.clear()
-    Flaky.calls = 0
-    yield
-    Flaky.store.clear()
-    Flaky.before_write.clear()
 
 
 def real(rank: int) -> Profile:
@@ -170,152 +154,6 @@ def test_metrics_named_as_the_partitions_keep_their_values(tmp_path: Path) -> No
     archive.append({5: recorded(kernel("k", 100, 1, rank=3, step=8))}, name="a", step=2)
     table = frames(archive).query("kind == 'kernel'")
     assert table[["rank", "step", "rank_metric", "step_metric"]].values.tolist() == [[5, 2, 3, 8]]
-
-
-def test_what_a_writer_was_told_is_there_stays(tmp_path: Path) -> None:
-    archive = Archive("flakybucket://b/archive")
-    archive.append({9: night(0, 1)}, name="a")
-
-    def other(path: str) -> None:
-        if "/_commits/" in path:  # the first has written all parts, and is about to commit
-            Flaky.before_write.clear()
-            Archive("flakybucket://b/archive").append({0: night(0, 200)}, name="a")
-
-    Flaky.before_write.append(other)
-    with pytest.raises(ProtonLabError, match=r"at the same time.*rank 0 at step 0"):
-        archive.append({0: night(0, 100), 1: night(0, 100)}, name="a")
-    assert archive.profile("a", 0).kernels["time_ns"].sum() == 200
-    assert archive.runs["profiles"].tolist() == [2]  # rank 1 was not let in alone
-
-
-@pytest.mark.parametrize("same", [True, False])
-def test_many_writers_at_once_leave_each_profile_once(tmp_path: Path, same: bool) -> None:
-    told: list[str] = []
-    start = threading.Barrier(6)
-
-    def write(number: int) -> None:
-        archive = Archive(tmp_path)
-        start.wait()
-        try:
-            archive.append({0: night(0, 100 if same else 100 + number), 1: night(0, 7)}, name="a")
-            told.append(f"there {100 if same else 100 + number}")
-        except ProtonLabError as error:
-            told.append(str(error))
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    there = [text for text in told if text.startswith("there")]
-    assert len(told) == 6
-    assert len(there) == 6 if same else len(there) <= 1
-    archive = Archive(tmp_path)
-    if there:
-        assert len(frames(archive)) == 2 * len(night(0, 1).frames)
-        assert f"there {archive.profile('a').kernels['time_ns'].sum()}" == there[0]
-        assert archive.history("matmul", "count")["value"].tolist() == [10]
-    else:
-        assert archive.runs.empty
-
-
-@pytest.mark.parametrize("url", ["flaky://b/archive", "flakybucket://b/archive"])
-def test_a_store_that_fails_every_third_call(url: str, tmp_path: Path) -> None:
-    archive = Archive(url)
-    folders = [
-        write_run(tmp_path / f"n{n}", {0: night(n, 100 + n), 1: night(n, 100 + n)})
-        for n in range(3)
-    ]
-    report = archive.ingest(folders)
-    assert report["problem"].isna().all()
-    assert archive.ingest(folders)["present"].tolist() == [2, 2, 2]
-    assert archive.history("matmul", "time/us")["value"].tolist() == pytest.approx(
-        [0.1, 0.101, 0.102]
-    )
-    assert len(frames(archive)) == 12
-    assert not [path for path in Flaky.store if "/." in path]  # what was written aside is gone
-    assert Flaky.calls > 60
-
-
-def test_a_store_that_fails_for_good_leaves_the_archive_as_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("protonlab.runs._store.WAITS", (0.001,) * 4)
-    archive = Archive("flakybucket://b/archive")
-    archive.append(night(0, 100), name="a")
-
-    def down(path: str) -> None:
-        if "/_commits/" in path:
-            raise TimeoutError("no answer")
-
-    Flaky.before_write.append(down)
-    with pytest.raises(ProtonLabError, match=r"run 'b'.*5 times \(TimeoutError: no answer\)"):
-        archive.append(night(1, 100), name="b")
-    Flaky.before_write.clear()
-    assert archive.runs["run"].tolist() == ["a"]
-    assert len(frames(archive)) == 2
-    archive.append(night(1, 100), name="b")
-    assert len(frames(archive)) == 4
-
-
-def test_files_that_are_cut_off_are_named_and_repaired(tmp_path: Path) -> None:
-    archive = Archive(tmp_path)
-    archive.append(night(0, 100), name="a")
-    archive.append(night(1, 100), name="b")
-    (part,) = tmp_path.glob("run=a/**/part-*.parquet")
-    part.write_bytes(part.read_bytes()[:-100])
-    with pytest.raises(ProfileFormatError, match=r"run=a/.*not whole.*replace=True"):
-        frames(archive)
-    with pytest.raises(ProfileFormatError, match=r"run=a/.*replace=True"):
-        archive.profile("a")
-    (sums,) = tmp_path.glob("_kernels/run=a/*.parquet")
-    sums.write_bytes(b"PAR1")
-    with pytest.raises(ProfileFormatError, match=r"_kernels/run=a.*'a'.*replace=True"):
-        archive.history("matmul")
-    archive.append(night(0, 100), name="a", replace=True)
-    assert len(frames(archive)) == 4
-    assert len(archive.history("matmul")) == 2
-
-
-def test_a_commit_that_is_cut_off_leaves_out_its_run_and_says_so(tmp_path: Path) -> None:
-    archive = Archive(tmp_path)
-    archive.append(night(0, 100), name="a")
-    archive.append(night(1, 100), name="b")
-    (commit,) = tmp_path.glob("_commits/a@*")
-    commit.write_bytes(commit.read_bytes()[:50])
-    with pytest.warns(UserWarning, match=r"no whole commit.*'a'.*append that run again"):
-        assert Archive(tmp_path).runs["run"].tolist() == ["b"]
-    with pytest.warns(UserWarning, match="no whole commit"):
-        Archive(tmp_path).append(night(0, 100), name="a")
-    with pytest.warns(UserWarning, match="no whole commit"):
-        assert len(frames(Archive(tmp_path))) == 4
-
-
-def test_a_damaged_run_is_left_out_and_the_others_are_appended(tmp_path: Path) -> None:
-    good = write_run(tmp_path / "good", {0: night(0, 100)})
-    bad = write_run(tmp_path / "bad", {0: night(0, 100)})
-    (bad / "rank-00000.hatchet").write_text("{")
-    archive = Archive(tmp_path / "archive")
-    with pytest.warns(UserWarning, match=r"1 of 2 runs were not appended.*\nbad: no rank of it"):
-        report = archive.ingest([bad, good])
-    assert report["added"].tolist() == [0, 1]
-    assert archive.runs["run"].tolist() == ["good"]
-    with pytest.raises(ProtonLabError, match=r"'bad'.*no rank of it has a whole profile"):
-        archive.append(bad)
-    (tmp_path / "x").mkdir()
-    with pytest.raises(ProtonLabError, match=r"both called 'good'.*name="):
-        archive.ingest([good, write_run(tmp_path / "x" / "good", {0: night(0, 1)})])
-
-
-def test_hundreds_of_empty_ranks(tmp_path: Path) -> None:
-    empty = read_profile(document(frame("nothing")))
-    archive = Archive("memory://empty")
-    report = archive.append(Run.from_profiles(dict.fromkeys(range(300), empty), name="a"))
-    assert report["added"].tolist() == [300]
-    assert len(archive.to_dask(["rank"])) == 600
-    assert archive.history()["value"].isna().all()
-    assert archive.regressions().empty
-    assert archive.stragglers().empty
 
 
 def test_bad_input_is_told_with_what_would_do(tmp_path: Path) -> None:

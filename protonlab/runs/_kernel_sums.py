@@ -1,0 +1,142 @@
+"""Sums of the kernels of some profiles: what questions over many runs are answered from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from protonlab.model import Device, Profile
+from protonlab.model.devices import FLOPS_WIDTHS, IDEAL_BYTES, IDEAL_FLOPS, ideal_times
+from protonlab.model.frames import KINDS, OVERHEAD_KINDS
+from protonlab.model.kernels import KERNEL_TEXT
+from protonlab.runs._packages import pyarrow
+from protonlab.runs._parts import ROW
+
+# What a row is: a kernel's, or all frames of a profile.
+KERNEL, TOTAL = "kernel", "total"
+_KEY, _DEVICE = ("rank", "step"), ("device_type", "device_id")
+SUM_COLUMNS = (*_KEY, ROW, *KERNEL_TEXT, "devices")
+_IDEAL = (IDEAL_FLOPS, IDEAL_BYTES)
+_SOURCES = ("bytes", *(f"flops{width}" for width in FLOPS_WIDTHS))
+_OVERHEAD = [KINDS.index(name) for name in OVERHEAD_KINDS]
+# Frames that are held before they are added up.
+_MOST_ROWS = 500_000
+
+
+@dataclass
+class KernelSums:
+    """Adds up the additive metrics of profiles, by kernel and as a whole."""
+
+    _own: list[Any] = field(default_factory=list)
+    _sums: list[Any] = field(default_factory=list)
+    _totals: list[dict[str, Any]] = field(default_factory=list)
+    _devices: dict[tuple[Device, ...], list[tuple[int, int]]] = field(default_factory=dict)
+
+    def add(self, profile: Profile, table: Any, rank: int, step: int) -> None:
+        """Add a profile: itself, and its table as a part of the archive."""
+        arrow = pyarrow()
+        kind = profile.frames["kind"].cat.codes.to_numpy()
+        metrics = [column.column for column in profile.columns if column.additive]
+        overhead = np.isin(kind, _OVERHEAD)
+        counted = table.select(metrics)
+        if overhead.any():
+            counted = counted.filter(arrow.array(~overhead))
+        known = arrow.compute.ScalarAggregateOptions(min_count=1)
+        total = {name: arrow.compute.sum(counted[name], options=known).as_py() for name in metrics}
+        self._totals.append({"rank": rank, "step": step, **total})
+        own = table.select([*KERNEL_TEXT, *_DEVICE, *metrics]).replace_schema_metadata()
+        own = own.filter(arrow.array(kind == KINDS.index(KERNEL)))
+        for name, value in (("rank", rank), ("step", step)):
+            own = own.append_column(name, arrow.array(np.full(len(own), value)))
+        self._own.append(own)
+        self._devices.setdefault(profile.devices, []).append((rank, step))
+        if sum(map(len, self._own)) > _MOST_ROWS:
+            self._add_up()
+
+    def _add_up(self) -> None:
+        if self._own:
+            self._sums.append(_added_up(self._own))
+            self._own.clear()
+
+    def table(self) -> Any:
+        """Return the sums.
+
+        Returns
+        -------
+        pyarrow.Table
+            Columns `SUM_COLUMNS`, then one for each additive metric and the ideal times behind
+            ``util``. ``_row`` is `KERNEL`, or `TOTAL` for the sums over all that was not launched
+            by profiling itself. Rows are in the order of ranks and steps.
+        """
+        arrow = pyarrow()
+        self._add_up()
+        sums = joined(self._sums)
+        ideal = self._ideal_times(sums)
+        for name, values in ideal.items():
+            sums = sums.append_column(name, arrow.array(values, from_pandas=True))
+        sums = sums.append_column("devices", arrow.array(np.ones(len(sums), dtype=np.int64)))
+        values = [name for name in sums.column_names if name not in (*_KEY, *KERNEL_TEXT, *_DEVICE)]
+        sums = added(sums, (*_KEY, *KERNEL_TEXT), values)
+        totals = arrow.Table.from_pylist(self._totals)
+        if ideal:
+            whole = added(sums, _KEY, _IDEAL)
+            totals = totals.join(whole, list(_KEY))
+        tables = []
+        for table, row in ((sums, KERNEL), (totals, TOTAL)):
+            rows = arrow.repeat(arrow.scalar(row), len(table))
+            tables.append(table.append_column(ROW, rows))
+        result = joined(tables).sort_by([(name, "ascending") for name in (*_KEY, ROW)])
+        return result.select(
+            [*SUM_COLUMNS, *(name for name in result.column_names if name not in SUM_COLUMNS)]
+        )
+
+    def _ideal_times(self, sums: Any) -> Mapping[str, Any]:
+        """Ideal times of sums; they are of devices, which may differ from rank to rank."""
+        arrow = pyarrow()
+        sources = [name for name in _SOURCES if name in sums.column_names]
+        if not sources:
+            return {}
+        kinds = {"rank": "int64", "step": "int64", "device_type": "string"}
+        kinds |= dict.fromkeys(("device_id", *sources), "double")
+        few = sums.select(list(kinds)).cast(arrow.schema(list(kinds.items()))).to_pandas()
+        result = {name: np.full(len(few), np.nan) for name in _IDEAL}
+        keys = list(zip(few["rank"].tolist(), few["step"].tolist(), strict=True))
+        for devices, places in self._devices.items():
+            there = {*places}
+            rows = np.array([key in there for key in keys], dtype=np.bool_)
+            ideal = ideal_times(few[rows], devices)
+            for name, values in result.items():
+                values[rows] = ideal[name].to_numpy()
+        return result
+
+
+def _added_up(tables: Sequence[Any]) -> Any:
+    """Add up frames of the same profile, kernel and device; texts become plain ones."""
+    arrow = pyarrow()
+    frames = arrow.concat_tables(tables, promote_options="permissive").unify_dictionaries()
+    keys = (*_KEY, *KERNEL_TEXT, *_DEVICE)
+    sums = added(frames, keys, [name for name in frames.column_names if name not in keys])
+    for name in (*KERNEL_TEXT, "device_type"):
+        place = sums.column_names.index(name)
+        sums = sums.set_column(place, name, sums[name].cast(arrow.string()))
+    return sums
+
+
+def added(table: Any, keys: Sequence[str], values: Sequence[str]) -> Any:
+    """Add up rows of the same keys; a sum is missing where all values are."""
+    arrow = pyarrow()
+    known = arrow.compute.ScalarAggregateOptions(min_count=1)
+    sums = table.group_by(list(keys), use_threads=False).aggregate(
+        [(name, "sum", known) for name in values]
+    )
+    return arrow.table(
+        {name: sums[name] for name in keys} | {name: sums[f"{name}_sum"] for name in values}
+    )
+
+
+def joined(tables: Sequence[Any]) -> Any:
+    """Lay tables of sums behind each other; a column that one lacks is missing there."""
+    return pyarrow().concat_tables(tables, promote_options="permissive").combine_chunks()
