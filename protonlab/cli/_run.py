@@ -62,7 +62,11 @@ def run(
         folder = new_folder(output, joins=join)
     except ProtonLabError as error:
         raise click.UsageError(str(error)) from error
+    if options.data == "trace" and options.end is None:
+        click.echo("Every launch is kept in memory until the end; --steps bounds that.", err=True)
     code = run_job(program, command, replace(options, folder=str(folder)))
+    if code:
+        click.echo(f"{command[0]} ended with exit code {code}", err=True)
     for line in Recorded.of(folder).lines:
         click.echo(line, err=True)
     with suppress(OSError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -173,17 +174,20 @@ class Recorded:
         if not self.manifests:
             return [
                 f"{shown}: no rank recorded anything. A rank is a Python process that torchrun "
-                "starts, or a script alone, in which protonlab and torch can be imported"
+                "starts, or a script alone; it has to import torch, be able to import protonlab, "
+                "and, if it is alone, to use a GPU (or Triton, where there is none)"
             ]
         ranks = max(each.world_size for each in self.manifests.values())
         complete = sum(each.complete for each in self.manifests.values())
-        lines = [f"{shown}: {complete} of {counted(ranks, 'rank')} complete"]
+        partly = sum(not each.complete and bool(each.files) for each in self.manifests.values())
+        rest = f", {partly} as far as {'it' if partly == 1 else 'they'} came" if partly else ""
+        lines = [f"{shown}: {complete} of {counted(ranks, 'rank')} complete{rest}"]
         lines += _grouped(
             {rank: _fate(self.manifests.get(rank)) for rank in range(ranks)}  # in their order
         )
         lines += self._steps
         if any(each.files for each in self.manifests.values()):
-            lines.append(f"Next: protonlab view {shown}")
+            lines.append(f"Next: protonlab view {shlex.quote(shown)}")
         return lines
 
     @property
@@ -223,8 +227,7 @@ def _fate(manifest: RankManifest | None) -> str:
         return ""
     if manifest.state == "recording":
         return "did not end recording: killed, or still at work"
-    kept = "; what it recorded is kept" if manifest.files else ""
-    return f"failed: {textwrap.shorten(manifest.error or 'no reason', _WIDTH)}{kept}"
+    return f"failed: {textwrap.shorten(manifest.error or 'no reason', _WIDTH)}"
 
 
 def _grouped(fates: Mapping[int, str]) -> list[str]:

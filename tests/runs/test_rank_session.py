@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -248,6 +249,15 @@ def test_folder_that_cannot_be_written_to_is_warned_of_and_the_script_runs(tmp_p
     assert session.problem is not None
     with pytest.raises(CaptureError, match="cannot be written to"):
         _ = session.profile
+
+
+def test_folder_that_is_gone_at_the_end_is_warned_of(tmp_path: Path) -> None:
+    session = RankSession(tmp_path / "run").start()
+    launch()
+    shutil.rmtree(tmp_path / "run")
+    with pytest.warns(RuntimeWarning, match="rank 0: the manifest could not be written"):
+        session.end()
+    assert launches(session.profile) == 1  # which is not lost for the script
 
 
 def test_what_cannot_be_recorded_is_told_in_the_manifest(

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-# A mutex that is locked twice: no signal gets the main thread out of it.
+# A mutex that is locked twice: no signal gets the main thread out of it, once it is there.
 STUCK = """
 mutex = ctypes.create_string_buffer(64)
 libc = ctypes.CDLL(None)
 libc.pthread_mutex_lock(mutex)
-print("ready", flush=True)
+threading.Timer(0.5, lambda: print("ready", flush=True)).start()
 libc.pthread_mutex_lock(mutex)
 """
 AWAKE = "print('ready', flush=True)\nwhile True: time.sleep(0.05)"
 HEAD = """
-import ctypes, os, pathlib, signal, sys, time
+import ctypes, os, pathlib, signal, sys, threading, time
 from protonlab.runs._rank_signals import EndingSignals
 def end(name):
     with pathlib.Path(sys.argv[1]).open("a") as file:
