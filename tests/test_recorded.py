@@ -12,7 +12,9 @@ TESTS = Path(__file__).parent
 FOLDER = Path(recorded.__file__).parent
 
 
-@pytest.mark.parametrize("name", [name for name in recorded.__all__ if name != "epilogue_sweep"])
+@pytest.mark.parametrize(
+    "name", [name for name in recorded.__all__ if name not in ("epilogue_sweep", "ddp_two_gpus")]
+)
 def test_each_says_where_it_was_recorded(name: str) -> None:
     one = getattr(recorded, name)()
     assert isinstance(one, Trace if name == "gpt_trace" else Profile)
@@ -22,6 +24,15 @@ def test_each_says_where_it_was_recorded(name: str) -> None:
     assert one.info.when == ("2026-11-30" if name == "flatten_sweep" else "2026-11-29")
     assert f" on {one.info.when} " in one.info.notes[0]
     assert one.info.notes[0].endswith("not measured on this machine.")
+
+
+def test_the_run_of_two_gpus_says_so_and_who_is_waited_for() -> None:
+    run = recorded.ddp_two_gpus()
+    assert run.summary == "2 ranks, NVIDIA H200"
+    assert run.notes[0].startswith("Recorded on two NVIDIA H200 on 2026-11-29 with Triton 3.9.0")
+    assert [len(profile.kernels) for profile in run.profiles.values()] == [23, 23]
+    assert [len(trace.events) for trace in run.traces.values()] == [609, 660]
+    assert run.stragglers().ranks == (1,)
 
 
 def test_the_flatten_sweep_has_both_settings_at_each_size() -> None:

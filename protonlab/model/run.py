@@ -230,7 +230,7 @@ class Run(JobRanks):
             raise ProtonLabError(
                 f"run {self.name!r} has no trace of a rank; record with data='trace'"
             )
-        return merged_trace(self.name, self.traces, align_clocks(self.traces), self.warnings)
+        return merged_trace(self.name, self.traces, align_clocks(self.traces), self.notes)
 
     def merged(self) -> Profile:
         """Add the ranks up to one profile, as if one process had run all of it.

@@ -54,6 +54,7 @@ def notes_on_run(run: Any, frames: RankFrames | None) -> Iterator[str]:
     if len(run.ranks) == 1:
         yield f"One rank, {run.ranks[0]}: there is no other to compare it with."
     parts = {rank: run.profiles.get(rank) or run.traces[rank] for rank in run.ranks}
+    yield from _own_notes({rank: part.info.notes for rank, part in parts.items()})
     yield from _versions({rank: part.info.versions for rank, part in parts.items()})
     yield from _differing("The GPU", {rank: part.info.gpu for rank, part in parts.items()})
     yield from _differing("context", {rank: part.info.context for rank, part in parts.items()})
@@ -85,6 +86,16 @@ def _differing(what: str, of_rank: Mapping[int, Hashable]) -> Iterator[str]:
         parts = [f"{value} on {on_ranks(who)}" for value, who in most[:_MOST_NAMES]]
         more = f", and {len(most) - _MOST_NAMES} more" if len(most) > _MOST_NAMES else ""
         yield f"{what} is not the same everywhere: {', '.join(parts)}{more}."
+
+
+def _own_notes(of_rank: Mapping[int, Sequence[str]]) -> Iterator[str]:
+    """Say what the ranks' own recordings say, once for all ranks that say the same."""
+    ranks: defaultdict[str, list[int]] = defaultdict(list)
+    for rank, notes in of_rank.items():
+        for note in notes:
+            ranks[note].append(rank)
+    for note, who in ranks.items():
+        yield note if len(who) == len(of_rank) else f"{on_ranks(who).capitalize()}: {note}"
 
 
 def _versions(of_rank: Mapping[int, Mapping[str, str]]) -> Iterator[str]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from protonlab.errors import ProtonLabError
 from protonlab.formats import load, read_profile, read_trace
-from protonlab.model import Profile, ProfileInfo, Trace
+from protonlab.model import Profile, ProfileInfo, Run, Trace
 from protonlab.model.epilogue_sweep import EpilogueSweep
 
 __all__ = [
+    "ddp_two_gpus",
     "epilogue_sweep",
     "flatten_sweep",
     "gpt_compiled",
@@ -23,9 +24,36 @@ __all__ = [
 ]
 
 _WHERE = (
-    "Recorded on one NVIDIA H200 on {} with Triton 3.9.0, torch 2.11.0 and driver 580.159; "
+    "Recorded on {} NVIDIA H200 on {} with Triton 3.9.0, torch 2.11.0 and driver 580.159; "
     "not measured on this machine."
 )
+
+
+def ddp_two_gpus() -> Run:
+    """Data-parallel training on two H200s, one of which is slowed on purpose.
+
+    torchrun, DistributedDataParallel, NCCL over NVLink. Rank 1 does additional matmuls, in the
+    scope ``slow_data``, before each backward pass. Profiles are of five steps, traces of three,
+    recorded one after the other. By the traces rank 1 is waited for, as it is; the profiles' sums
+    hold the first step after a session's start, which skews them the other way.
+
+    Returns
+    -------
+    Run
+        Scopes ``train_step`` > ``forward``, ``slow_data`` on rank 1, ``backward``, ``optimizer``;
+        profile and trace of either rank.
+    """
+    info = _info("ddp_two_gpus", gpus="two")
+    return Run.from_profiles(
+        {rank: read_profile(_data(f"ddp_rank{rank}_3.9.0.hatchet"), info=info) for rank in (0, 1)},
+        name=info.name,
+        traces={
+            rank: read_trace(
+                gzip.decompress(_data(f"ddp_trace_rank{rank}_3.9.0.chrome_trace.gz")), info=info
+            )
+            for rank in (0, 1)
+        },
+    )
 
 
 def flatten_sweep() -> Profile:
@@ -142,13 +170,16 @@ def gpt_trace() -> Trace:
     Trace
         A CPU thread with the scopes, and the GPU's stream.
     """
-    path = files(__name__).joinpath("gpt_trace_3.9.0.chrome_trace.gz")
-    return read_trace(gzip.decompress(path.read_bytes()), info=_info("gpt_trace"))
+    data = _data("gpt_trace_3.9.0.chrome_trace.gz")
+    return read_trace(gzip.decompress(data), info=_info("gpt_trace"))
+
+
+def _data(file: str) -> bytes:
+    return files(__name__).joinpath(file).read_bytes()
 
 
 def _read(file: str, *, name: str = "", **info: Any) -> Profile:
-    data = files(__name__).joinpath(f"{file}_3.9.0.hatchet").read_bytes()
-    return read_profile(data, info=_info(name or file, **info))
+    return read_profile(_data(f"{file}_3.9.0.hatchet"), info=_info(name or file, **info))
 
 
 def _info(
@@ -159,6 +190,7 @@ def _info(
     exclude: str | None = None,
     tuned: bool = False,
     when: str = "2026-11-29",
+    gpus: str = "one",
 ) -> ProfileInfo:
     return ProfileInfo(
         name=name,
@@ -170,5 +202,5 @@ def _info(
         include=include,
         exclude=exclude,
         tuning=None if tuned else (),
-        notes=(_WHERE.format(when),),
+        notes=(_WHERE.format(gpus, when),),
     )

@@ -25,6 +25,7 @@ from protonlab.views.names import cleaned, escaped, shortened
 
 _AXIS_ROOM = 42  # pixels below the lanes, for ticks and title
 _LONGEST_SCOPE = 30
+_MOST_NOTES = 6  # of a run, above what the picture itself needs said
 _ZOOM = 3.0  # times that a person zooms in before detail takes the place of the overview
 _BUTTONS = ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]
 
@@ -118,7 +119,7 @@ def timeline(
     about: tuple[str, ...] = ()
     if isinstance(trace, Run):
         trace = trace.merged_trace()
-        about = trace.info.notes
+        about = trace.info.notes[:_MOST_NOTES]
     _check(trace, max_lanes, max_boxes)
     rows = place(trace, lanes, max_lanes)
     axis = TimeAxis.of(trace, rows, clock_mhz)
