@@ -20,6 +20,10 @@ from protonlab.kernels._schedule import Schedule, cut
 
 Engine = Literal["auto", "triton", "gluon", "reference"]
 
+# One weight, by tests/benchmarks/dense_engines.py: Gluon takes up to 0.6 µs longer to start, and a
+# few tiles of few rows do not pay that back. A tile has 128 columns, an H200 132 multiprocessors.
+_FEW_COLUMNS, _MANY_COLUMNS, _FEW_ROWS = 4096, 132 * 128, 16
+
 
 @dataclass(frozen=True, eq=False)
 class PreparedRouting:
@@ -100,9 +104,9 @@ def matmul(
         Whether the next tile's loads run during this tile's epilogue (``FLATTEN_LOOPS`` of the
         plain Triton kernel); None leaves it to `matmul_options`.
     engine
-        ``"auto"`` takes the one that was measured to be faster: with routing, Gluon on a Hopper
-        GPU where it can; else plain Triton, on GPUs since Ampere and on Triton's interpreter; and
-        elsewhere the reference, float64 in torch.
+        ``"auto"`` takes the one that was measured to be faster: Gluon on a Hopper GPU where it can,
+        with routing or enough of one weight; else plain Triton, on GPUs since Ampere and on
+        Triton's interpreter; and elsewhere the reference, float64 in torch.
     options
         From `matmul_options`; None for its defaults.
     debug
@@ -219,9 +223,11 @@ def _default_options(problem: Problem, engine: EngineName, overlap: bool | None)
 def _engine(problem: Problem, overlap: bool | None) -> EngineName:
     """Take the engine that was measured to be fastest, of those that can.
 
-    The switch is plain Triton's, and for one weight without routing Gluon was not measured.
+    The switch is plain Triton's.
     """
-    gluon = overlap is None and problem.routing is not None
+    n, rows = problem.n, problem.rows
+    pays = n >= _MANY_COLUMNS or (n >= _FEW_COLUMNS and rows > _FEW_ROWS)
+    gluon = overlap is None and (problem.routing is not None or pays)
     for name in reversed(ENGINES):
         options = _default_options(problem, name, overlap)
         if (name != "gluon" or gluon) and not ENGINES[name].unsupported(problem, options):

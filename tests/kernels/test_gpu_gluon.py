@@ -9,6 +9,7 @@ import torch
 import triton
 from exact import assert_rounded, expected, random_weight, random_x
 
+from protonlab import Session
 from protonlab.kernels import Epilogue, Routing, matmul, matmul_options, pack
 
 pytestmark = [
@@ -50,3 +51,13 @@ def test_bias_gather_and_scatter() -> None:
     y = matmul(x, w, routing=routing, epilogue=epilogue, engine="gluon")
     plain = matmul(x, w, routing=routing, epilogue=epilogue, engine="reference")
     assert torch.allclose(y.float(), plain.float(), rtol=2**-8, atol=1e-4)
+
+
+@pytest.mark.parametrize(("rows", "n", "engine"), [(4, 4096, "triton"), (64, 4096, "gluon")])
+def test_one_weight_takes_the_engine_that_was_faster(rows: int, n: int, engine: str) -> None:
+    w, x = pack(random_weight(n, 256)), random_x(rows, 256)
+    with Session() as session:
+        y = matmul(x, w)
+    (name,) = (name for name in session.profile.kernels["name"] if name.startswith("matmul"))
+    assert ("gluon" in name) == (engine == "gluon")
+    assert torch.equal(y, matmul(x, w, engine=engine))
