@@ -207,6 +207,7 @@ class EngineCell:
         ranks = self.engines.ranks
         if ranks != tuple(range(len(ranks))):
             return {}
+        several = len({facts["host"] for facts in self._facts.values()}) > 1
         manifests = {}
         for rank in ranks:
             info = recorded[rank].info if rank in recorded else None
@@ -217,7 +218,7 @@ class EngineCell:
                 state="failed" if error else "complete",
                 started=info.when if info and info.when else self._started,
                 ended=_now(),
-                host=self._facts[rank]["host"],
+                host=self._facts[rank]["host"] if several else None,
                 gpu_name=info.gpu or None if info else None,
                 versions=info.versions if info else {},
                 error=error,
