@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from IPython.core.display_functions import display
 from IPython.core.error import UsageError
 
 from protonlab import capture
-from protonlab.errors import ProtonLabError
+from protonlab.display import show_run
+from protonlab.errors import MetricError, ProtonLabError
 from protonlab.front_end import HEADLESS, front_end
 from protonlab.model import Run
 from protonlab.option_line import OptionLine
@@ -86,5 +86,11 @@ def _awaits(shell: Any, source: str) -> bool:
 
 
 def _show(run: Run, options: OptionLine) -> None:
-    if options.values.get("view", capture.option("view").default):
-        display(run)  # type: ignore[no-untyped-call]
+    view = options.values.get("view", capture.option("view").default)
+    if not view:
+        return
+    try:
+        show_run(run, view, options.values.get("metrics"))
+    except MetricError as error:  # only now it is known what the kernels record
+        print(error)
+        show_run(run, view)

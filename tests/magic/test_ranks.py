@@ -152,6 +152,22 @@ def test_a_statement_runs_on_engines_too(many: Notebook) -> None:
     assert many["p"].profiles[0].info.include == "clear"
 
 
+def test_the_run_is_shown_as_one_profile_would_be(many: Notebook) -> None:
+    ran = many.run("%%proton run1 ranks=all\nboth();")
+    assert "run1: 2 ranks, interpreter, CPU\n" in ran.out
+    assert "Cannot tell who is waited for" not in ran.out  # nobody waits for anyone here
+    assert re.search(r"^kernel +median \(\w+\) .* highest on$", ran.out, re.MULTILINE)
+    assert re.search(r"^p_double .* rank [01]$", ran.out, re.MULTILINE)
+    ran = many.run("%%proton run1 ranks=all metrics=count,bytes\nboth();")
+    assert re.search(r"^p_double +2 +256\b", ran.out, re.MULTILINE)  # of both ranks
+    ran = many.run("%%proton run1 ranks=all metrics=n_tokens\nboth();")
+    assert ran.result.success
+    assert "n_tokens" in ran.out
+    assert re.search(r"^p_double .* rank [01]$", ran.out, re.MULTILINE)
+    ran = many.run("%%proton run1 ranks=all view=none\nboth();")
+    assert ran.out == ""
+
+
 def test_other_numbers_of_torch_distributed_are_told(
     many: Notebook, engines: Any, tmp_path: Path
 ) -> None:
