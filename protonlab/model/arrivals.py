@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from protonlab.model.clock_alignment import ClockAlignment, jumps_of, shifts_of
 from protonlab.model.collectives import Collectives
@@ -192,12 +192,12 @@ class _Arrivals:
         late = self.late if len(self.late) >= FEW_STEPS else lateness(
             self.used.waits.astype(np.float64)
         )  # fmt: skip
-        mean, error = late.mean(axis=0), stats.sem(late, axis=0) if len(late) > 1 else np.inf
+        mean, error = late.mean(axis=0), scipy.stats.sem(late, axis=0) if len(late) > 1 else np.inf
         # A rank that is always late by the same amount has an error of 0.
-        by_mean = stats.t.sf(mean / np.maximum(error, 1.0), max(len(late) - 1, 1)) * number
+        by_mean = scipy.stats.t.sf(mean / np.maximum(error, 1.0), max(len(late) - 1, 1)) * number
         held = self.late.max(axis=1) >= self.material_ns
         first = np.bincount(self.late[held].argmax(axis=1), minlength=number)
-        by_last = stats.binom.sf(first - 1, int(held.sum()), 1 / number) * number
+        by_last = scipy.stats.binom.sf(first - 1, int(held.sum()), 1 / number) * number
         fits: BoolArray = (by_mean < _CHANCE) | ((first > 0) & (by_last < _CHANCE))
         return fits
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from protonlab.model.clocks import ClockReading, clock_notes
 from protonlab.model.frames import FloatArray
@@ -99,7 +99,7 @@ def _drift(names: tuple[str, str], pairs: pd.DataFrame) -> Iterator[str]:
     n = len(logs)
     if n < _FEWEST or not np.all(np.isfinite(logs)) or np.ptp(logs) == 0:
         return
-    trend = stats.linregress(np.arange(n), logs)
+    trend = scipy.stats.linregress(np.arange(n), logs)
     moved = np.expm1(trend.slope * (n - 1))
     if trend.pvalue < _SURE and abs(moved) > _SMALLEST_SHIFT:
         yield (

@@ -6,7 +6,7 @@ from bisect import insort
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from protonlab.model.frames import FloatArray
 
@@ -45,7 +45,7 @@ def running_median(values: FloatArray) -> RunningMedian:
     [3.0, 2.0, 2.0]
     """
     n = len(values)
-    ranks = stats.binom.ppf(0.025, np.arange(1, n + 1), 0.5).astype(int) if n else ()
+    ranks = scipy.stats.binom.ppf(0.025, np.arange(1, n + 1), 0.5).astype(int) if n else ()
     ordered: list[float] = []
     found = np.full((3, n), np.nan)
     for at, (value, rank) in enumerate(zip(values.tolist(), ranks, strict=True)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+import scipy  # which loads scipy.stats on first use: that takes most of a second
 
 from protonlab.errors import ProtonLabError
 from protonlab.model.frames import FloatArray
@@ -95,9 +95,9 @@ def _bounds(values: FloatArray, method: IntervalMethod, confidence: float) -> tu
     if np.ptp(values) == 0:
         return values[0], values[0]
     if method == "t":
-        half = stats.t.ppf((1 + confidence) / 2, len(values) - 1) * stats.sem(values)
+        half = scipy.stats.t.ppf((1 + confidence) / 2, len(values) - 1) * scipy.stats.sem(values)
         return np.mean(values) - half, np.mean(values) + half
-    bounds = stats.bootstrap(
+    bounds = scipy.stats.bootstrap(
         (values,),
         np.median,
         confidence_level=confidence,
@@ -141,7 +141,7 @@ def ratio_bounds(
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = squares**2 / (error**4 / free + other_error**4 / other_free)
         ratio = other_mean / mean
-    half = stats.t.ppf((1 + confidence) / 2, freedom) * np.sqrt(squares)
+    half = scipy.stats.t.ppf((1 + confidence) / 2, freedom) * np.sqrt(squares)
     half = np.where(squares == 0, 0.0, half)
     ratio[~((free >= 1) & (other_free >= 1) & (mean > 0) & (other_mean > 0))] = np.nan
     return ratio * np.exp(-half), ratio * np.exp(half)
@@ -189,8 +189,10 @@ def paired_ratio(before: FloatArray, after: FloatArray, *, confidence: float = 0
 
 def _resampled_means(values: FloatArray, confidence: float) -> tuple[float, float]:
     n = len(values)
-    tail = stats.norm.cdf(-np.sqrt(n / (n - 1)) * stats.t.ppf((1 + confidence) / 2, n - 1))
-    bounds = stats.bootstrap(
+    tail = scipy.stats.norm.cdf(
+        -np.sqrt(n / (n - 1)) * scipy.stats.t.ppf((1 + confidence) / 2, n - 1)
+    )
+    bounds = scipy.stats.bootstrap(
         (values,),
         np.mean,
         confidence_level=1 - 2 * tail,
@@ -235,7 +237,7 @@ def paired_ratio_bounds(
         n = known.sum(axis=0)
         mean = np.where(known, logs, 0.0).sum(axis=0) / n
         squares = np.where(known, (logs - mean) ** 2, 0.0).sum(axis=0)
-        half = stats.t.ppf((1 + confidence) / 2, n - 1) * np.sqrt(squares / (n - 1) / n)
+        half = scipy.stats.t.ppf((1 + confidence) / 2, n - 1) * np.sqrt(squares / (n - 1) / n)
     half = np.where(n > 1, half, np.nan)
     return np.exp(mean), np.exp(mean - half), np.exp(mean + half)
 

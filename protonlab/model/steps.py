@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from protonlab.model.frames import FloatArray
 from protonlab.model.statistics import Interval
@@ -39,7 +39,7 @@ def step_ratio(before: FloatArray, after: FloatArray, *, confidence: float = 0.9
     if n > 2:
         squares = sum(float(np.sum((side - np.mean(side)) ** 2)) for side in sides)
         error = np.sqrt(squares / (n - 2) * sum(1 / len(side) for side in sides))
-        half = stats.t.ppf((1 + confidence) / 2, n - 2) * error
+        half = scipy.stats.t.ppf((1 + confidence) / 2, n - 2) * error
         low, high = step - half, step + half
     return Interval(
         float(np.exp(step)), float(np.exp(low)), float(np.exp(high)), n, confidence, "t"
