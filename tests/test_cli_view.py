@@ -103,6 +103,19 @@ def test_filters_are_anchored_and_say_so_when_nothing_matches() -> None:
     assert max(map(len, long.output.splitlines()[1:])) <= 80
 
 
+def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:
+    evil, path = "\\u001b]0;pwned\\u0007\\u202e", tmp_path / "evil.hatchet"
+    for name in ("tree_scopes_3.9.0.hatchet", "trace_3.9.0.chrome_trace"):
+        source = (PROFILES / name).read_text()
+        kernel = re.search(r'"name": ?"(\w*kernel\w*)"', source)
+        assert kernel is not None
+        path.write_text(source.replace(f'"{kernel[1]}"', f'"{evil}{kernel[1]}"'))
+        for more in ((), ("-i", "nothing"), ("-m", "nothing")):
+            output = run("view", path, *more).output
+            assert not re.search("[\x1b\x07\u202e]", output)
+            assert more or "\ufffd]0;pwned\ufffd\ufffd" in output
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -20,6 +20,7 @@ from protonlab.cli._notebooks import notebooks
 from protonlab.cli._report import report
 from protonlab.cli._run import run
 from protonlab.cli._sweep import sweep
+from protonlab.cli._terminal import printable
 from protonlab.cli._view import view
 from protonlab.errors import ProtonLabError
 
@@ -35,7 +36,7 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except ProtonLabError as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(printable(str(error))) from error
         except KeyboardInterrupt:
             click.echo("\nInterrupted.", err=True)
             ctx.exit(_INTERRUPTED)

@@ -12,7 +12,7 @@ import click
 from protonlab.cli._page import page_path, write_views
 from protonlab.cli._run_view import FOLDER_OR_FILE, view_run
 from protonlab.cli._source import kind_of, read_source
-from protonlab.cli._terminal import print_tree
+from protonlab.cli._terminal import print_tree, printable
 from protonlab.errors import ProtonLabError
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _show_other(file: Path, found: Any, page: Path | None) -> None:
         write_views(parts, file.name, page)
         return
     for part in parts:
-        click.echo(str(part))
+        click.echo(printable(str(part)))
 
 
 def _sweep_views(sweep: EpilogueSweep) -> Iterator[Any]:

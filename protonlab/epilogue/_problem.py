@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gc
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from protonlab.epilogue._choices import METRIC
 from protonlab.epilogue._gpu import has_upstream
 from protonlab.epilogue._upstream import Upstream
 from protonlab.errors import CaptureError, MissingDependencyError
+from protonlab.experiment._variants import release_memory
 from protonlab.kernels import (
     MXFP4Weight,
     PackedWeight,
@@ -193,10 +193,3 @@ def giving_memory_back(what: str) -> Iterator[None]:
         f"the GPU's memory does not hold {what}; what was made of it was given back. Take fewer "
         "experts, fewer tokens, or a smaller N or K"
     )
-
-
-def release_memory() -> None:
-    """Give back what nobody refers to, to the driver, too."""
-    gc.collect()
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        torch.cuda.empty_cache()
