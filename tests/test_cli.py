@@ -190,6 +190,12 @@ def test_convert_takes_a_profile_out_of_a_report(tmp_path: Path) -> None:
     assert not Path(target).exists()
     assert call(tmp_path, "convert", page, target, "--name", "gpt_train").exit_code == 0
     assert repr(protonlab.load(target)) == repr(recorded.gpt_train())
+    unnamed = call(tmp_path, "diff", page, target)
+    assert "several profiles; choose with --name-a: moe_sweep, gpt_train" in unnamed.output
+    names = ("--name-a", "moe_sweep", "--name-b", "gpt_train")
+    both = call(tmp_path, "diff", page, page, *names)
+    assert both.exit_code == 0
+    assert both.stdout.startswith("time 9.38 ms before, 48.7 ms after")
 
 
 def test_report_says_what_it_wrote_and_how_it_went(tmp_path: Path) -> None:

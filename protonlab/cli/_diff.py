@@ -35,6 +35,8 @@ from protonlab.cli._terminal import print_tree
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="The page to write, for --flame."
 )
+@click.option("--name-a", metavar="NAME", help="Which profile of A, where A is a report.")
+@click.option("--name-b", metavar="NAME", help="Which profile of B, where B is a report.")
 def diff(
     before: Path,
     after: Path,
@@ -44,6 +46,8 @@ def diff(
     order: Literal["recorded", "widest"],
     flame: bool,
     output: Path | None,
+    name_a: str | None,
+    name_b: str | None,
 ) -> None:
     """Print what changed from profile A to profile B.
 
@@ -68,7 +72,11 @@ def diff(
             output=output,
         )
         return
-    comparison = compare(read_profile_of(before), read_profile_of(after), metric=metric)
+    comparison = compare(
+        read_profile_of(before, name_a, "--name-a"),
+        read_profile_of(after, name_b, "--name-b"),
+        metric=metric,
+    )
     if flame or output is not None:
         title = f"{before.name} → {after.name}"
         write_views(comparison_views(comparison), title, page_path(after, output))

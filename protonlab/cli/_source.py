@@ -24,7 +24,9 @@ _KINDS = {
 }
 
 
-def choose(loaded: Loaded | dict[str, Profile], source: Path, name: str | None) -> Loaded | Profile:
+def choose(
+    loaded: Loaded | dict[str, Profile], source: Path, name: str | None, option: str = "--name"
+) -> Loaded | Profile:
     """Take the profile that is meant out of a report; leave what else was loaded.
 
     Raises
@@ -34,16 +36,18 @@ def choose(loaded: Loaded | dict[str, Profile], source: Path, name: str | None) 
     """
     if not isinstance(loaded, Mapping):
         if name is not None:
-            raise ProtonLabError(f"--name {name}: {source} is no report, which would hold several")
+            raise ProtonLabError(
+                f"{option} {name}: {source} is no report, which would hold several"
+            )
         return loaded
     held = ", ".join(loaded) or "no profile"
     if name is None:
         if len(loaded) == 1:
             return next(iter(loaded.values()))
-        several = f"several profiles; choose with --name: {held}" if loaded else held
+        several = f"several profiles; choose with {option}: {held}" if loaded else held
         raise ProtonLabError(f"{source} holds {several}")
     if name not in loaded:
-        raise ProtonLabError(f"--name {name}: {source} holds {held}")
+        raise ProtonLabError(f"{option} {name}: {source} holds {held}")
     return loaded[name]
 
 
@@ -53,21 +57,21 @@ def kind_of(found: object) -> str:
     return _KINDS.get(name, f"of type {name}")
 
 
-def read_source(source: Path, name: str | None = None) -> Any:
+def read_source(source: Path, name: str | None = None, option: str = "--name") -> Any:
     """Load a file, or the profile that is meant of a report; ProtonLabError when it is none."""
     from protonlab.formats import load
 
     try:
-        return choose(load(source), source, name)
+        return choose(load(source), source, name, option)
     except OSError as error:
         raise ProtonLabError(f"{source}: {error.strerror}") from error
 
 
-def read_profile_of(source: Path) -> Profile:
+def read_profile_of(source: Path, name: str | None, option: str) -> Profile:
     """Load the profile of a file; ProtonLabError when it holds something else."""
     from protonlab.model import Profile
 
-    found = read_source(source)
+    found = read_source(source, name, option)
     if not isinstance(found, Profile):
         raise ProtonLabError(
             f"{source} is {kind_of(found)}, and this needs a profile, a tree with sums; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from protonlab.errors import ProtonLabError, RegressionError
@@ -138,6 +139,14 @@ def judged(
 
 def _read(given: Measured, side: str) -> Profile | VariantComparison:
     found = load(given) if isinstance(given, (str, os.PathLike)) else given
+    if isinstance(found, Mapping):
+        if len(found) != 1:
+            held = ", ".join(map(str, found)) or "no profile"
+            raise ProtonLabError(
+                f"the {side} is a report that holds {held}; give one of its profiles, from "
+                "protonlab.load, or written by protonlab convert REPORT FILE --name NAME"
+            )
+        found = next(iter(found.values()))
     if not isinstance(found, (Profile, VariantComparison)):
         raise ProtonLabError(
             f"the {side} is of type {type(found).__name__}; give a profile that was repeated "

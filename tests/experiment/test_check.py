@@ -17,7 +17,7 @@ from variant_builders import RATE, TIME, comparison, noisy
 
 from protonlab import MetricError, Profile, ProtonLabError, RegressionError, check
 from protonlab.cli import main
-from protonlab.experiment import Gate
+from protonlab.experiment import Gate, judged
 from protonlab.formats import read_profile
 from protonlab.model import ProfileInfo, VariantComparison
 from protonlab.model.merging import merged
@@ -130,6 +130,13 @@ def test_profiles_are_judged_by_their_totals() -> None:
     }
     rate = check(before, repeated(matmul=around(900), gelu=around(100)), metric="gbyte/s")
     assert outcomes(rate)["total"] == "faster"
+
+
+def test_the_profile_of_a_report_is_judged_if_there_is_one() -> None:
+    before, after = repeated(k=around(1000)), repeated(k=around(1100))
+    assert judged({"run1": before}, after).rows == judged(before, after).rows
+    with pytest.raises(ProtonLabError, match="is a report that holds run1, run2; give one of its"):
+        judged({"run1": before, "run2": before}, after)
 
 
 def test_kernels_that_are_new_or_gone_count_in_the_total() -> None:
