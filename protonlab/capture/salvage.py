@@ -7,35 +7,11 @@ The process is about to go.
 
 from __future__ import annotations
 
-import sys
-import threading
-
 from protonlab.capture import _proton
 from protonlab.capture._part import LEFT_OUT, Part
 from protonlab.capture._phases import cupti_flush
-from protonlab.capture._platform import gpus_in_use
 from protonlab.capture._recording import Recording
 from protonlab.errors import CaptureError
-
-
-def comes_to_rest(seconds: float) -> bool:
-    """Whether all that was launched on this process's GPUs ends within so many seconds."""
-    gpus = gpus_in_use()
-    if not gpus:
-        return True
-    synchronize = sys.modules["torch"].cuda.synchronize
-
-    def wait() -> None:
-        for gpu in gpus:
-            try:
-                synchronize(gpu)
-            except Exception:  # a kernel has failed: then nothing runs any more
-                return
-
-    waiting = threading.Thread(target=wait, daemon=True)
-    waiting.start()
-    waiting.join(seconds)
-    return not waiting.is_alive()
 
 
 def complete_parts(recording: Recording) -> list[Part]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from protonlab.capture import enable_interpreter
 from protonlab.capture._platform import has_gpu, interpreting
+from protonlab.capture.rest_watch import RestWatch
 from protonlab.errors import ProtonLabError
 from protonlab.runs._rank import Rank, claimed_rank, one_line
 from protonlab.runs._rank_options import VARIABLE, RankOptions
@@ -45,6 +46,7 @@ class RankProcess:
         self._rank, self._options = rank, options
         self._session: RankSession | None = None
         self._signals = EndingSignals(self._ended_by)
+        self._rest = RestWatch()
         self._finder = ImportWatch({"torch": self._loaded_torch, "triton": self._loaded_triton})
 
     def watch(self) -> None:
@@ -67,6 +69,7 @@ class RankProcess:
         if options.scope is None:
             session.steps.watch()
         self._signals.start()
+        self._rest.start()
         if not interpreting():
             self._watch_cuda(torch)
         elif "triton" in sys.modules:
@@ -112,7 +115,11 @@ class RankProcess:
         if session is None:
             return
         try:
-            session.end_now(failure, rest_s=_REST_AFTER_FAILURE_S if failure else _REST_S)
+            waits = _REST_AFTER_FAILURE_S if failure else _REST_S
+            if session.is_recording and not self._rest.within(waits):
+                session.end_at_work(failure)
+            else:
+                session.end(failure)
         except Exception as error:
             tell(f"rank {self._rank.rank} could not be written: {_told(error)}")
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from protonlab.capture import Session, _proton, _reading, _surroundings
 from protonlab.capture._recording import Recording
-from protonlab.capture.salvage import comes_to_rest, complete_parts
+from protonlab.capture.salvage import complete_parts
 from protonlab.errors import ProtonLabError
 from protonlab.model import Profile
 from protonlab.model.manifest import RankManifest, State
@@ -74,6 +74,7 @@ class RankSession(Session):
         self._keep_host = keep_host
         self._started = _now()
         self._failure: str | None = None
+        self._salvaged: int | None = None  # steps
         self._written: RankManifest | None = None
         self._ending = threading.RLock()  # the process may be ended while a window is
 
@@ -111,6 +112,11 @@ class RankSession(Session):
         return self
 
     @property
+    def is_recording(self) -> bool:
+        """Whether it records now."""
+        return self._recording is not None
+
+    @property
     def tells_steps_apart(self) -> bool:
         """Whether launches can be filed by step: by Proton's phases, whichever thread launches."""
         try:
@@ -135,28 +141,24 @@ class RankSession(Session):
         with self._ending:
             if self._written is None:
                 self._failure = failure
-            if self.steps is not None:
-                self.steps.stop()
             self.stop()
+            if self.steps is not None:  # after the session, which watches scopes as well
+                self.steps.stop()
             self._write()
 
-    def end_now(self, failure: str | None, *, rest_s: float) -> None:
-        """End while the process ends: with whole steps only, if the GPU does not rest so soon.
+    def end_at_work(self, failure: str | None = None) -> None:
+        """End while the GPU does not come to rest: with the steps that are complete.
 
-        Parameters
-        ----------
-        failure
-            As of `end`.
-        rest_s
-            How many seconds the GPU may take to come to rest. A rank whose peer died waits in a
-            collective for ever, and so would whoever waits for its kernels.
+        A rank whose peer died waits in a collective for ever, and so would whoever waits for its
+        kernels. Proton's session is left as it is, since the process is about to go.
         """
-        recording = self._recording
-        if recording is not None and not comes_to_rest(rest_s):
-            with self._ending, self._so_far.lock:
-                self._recording, self._ended = None, True
+        with self._ending:
+            recording = self._recording
+            if recording is not None:
+                with self._so_far.lock:
+                    self._recording, self._ended = None, True
                 self._salvage(recording)
-        self.end(failure)
+            self.end(failure)
 
     def _salvage(self, recording: Recording) -> None:
         try:
@@ -164,6 +166,7 @@ class RankSession(Session):
             self._rounds.completed[:] = sorted(part.repeat or 0 for part in parts)
             self.notes.append("the rank was ended while its GPU was at work: whole steps only")
             self._result = _reading.profile_of(parts, self._source())
+            self._salvaged = len(parts)
         except ProtonLabError as error:
             self._problem = str(error)
 
@@ -189,12 +192,12 @@ class RankSession(Session):
         before, problem = self._written, self._problem
         files = before.files if before is not None else ()
         try:
-            if before is None and self._result is not None and not self._missed_all:
+            if before is None and self._result is not None and not self._holds_nothing:
                 files = (self._files.save(self._result),)
         except (OSError, ProtonLabError) as error:
             problem = f"the profile could not be written: {error}"
-        if not files and problem is None:
-            problem = self.steps.missed if self.steps is not None else "nothing was recorded"
+        if problem is None and self.steps is not None and (self._missed_steps or not files):
+            problem = self.steps.missed
         reason = before.error if before is not None else self._failure or problem
         ended = before.ended if before is not None else _now()
         manifest = self._manifest("failed" if reason else "complete", files, reason, ended)
@@ -208,10 +211,14 @@ class RankSession(Session):
             warnings.warn(words, RuntimeWarning, stacklevel=2)
 
     @property
-    def _missed_all(self) -> bool:
-        """Whether the steps that were asked for did not come."""
-        asked = self.steps is not None and self.steps.drops_before and not self.steps.times
-        return asked and isinstance(self._result, Profile) and self._result.kernels.empty
+    def _missed_steps(self) -> bool:
+        """Whether certain steps were asked for, and none came to its end."""
+        return self.steps is not None and self.steps.drops_before and not self.steps.times
+
+    @property
+    def _holds_nothing(self) -> bool:
+        result = self._result
+        return self._missed_steps and isinstance(result, Profile) and result.kernels.empty
 
     def _source(self) -> _reading.Source:
         return replace(
@@ -229,6 +236,8 @@ class RankSession(Session):
         info = getattr(self._result, "info", None)
         clocks = dataclasses.asdict(info.clocks[-1]) if info and info.clocks else {}
         times = self.steps.times if self.steps is not None else {}
+        if self._salvaged is not None:
+            times = {**times, "steps": self._salvaged}
         return RankManifest(
             rank=self.rank.rank,
             world_size=self.rank.world_size,

@@ -219,7 +219,7 @@ class Steps:
     def missed(self) -> str:
         """Why nothing was recorded, where no session has failed."""
         if self.scope is not None:
-            return f"nothing was recorded: no scope {self.scope!r} was entered"
+            return f"no scope {self.scope!r} was entered and left, so no step was recorded"
         if self.drops_before and self._count <= self._first:
             return (
                 f"the script ended after {counted(self._count, 'step')} of an optimizer, and "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from triton.profiler.hooks.hook import HookManager
 
 from protonlab import Profile, RankSession, device, load, load_run
 from protonlab.capture import _proton, enable_interpreter
+from protonlab.capture.rest_watch import RestWatch
 from protonlab.capture.salvage import complete_parts
 from protonlab.errors import CaptureError
 from protonlab.model.manifest import RankManifest
@@ -43,6 +46,7 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not any(HookManager.session_hooks.values())
     assert flags.profiling_on is False
     assert not optimizers._global_optimizer_post_hooks
+    assert vars(sys.modules["triton.profiler.scope"])["libproton"] is _proton.require().libproton
 
 
 def launch(times: int = 1) -> None:
@@ -176,7 +180,7 @@ def test_scope_that_is_never_entered_is_said(tmp_path: Path) -> None:
     session.end()
     told = manifest(tmp_path)
     assert (told.state, told.steps, told.files) == ("failed", None, ())
-    assert told.error == "nothing was recorded: no scope 'wrok' was entered"
+    assert told.error == "no scope 'wrok' was entered and left, so no step was recorded"
 
 
 @apart
@@ -238,6 +242,33 @@ def test_rank_that_ends_within_its_window_keeps_whole_steps(tmp_path: Path) -> N
     if PHASES:
         assert launches(profile) == 12
         assert "the last repeat did not end; 50 launches of it left out" in profile.info.notes
+
+
+def test_window_without_a_whole_step_has_failed_and_keeps_what_there_is(tmp_path: Path) -> None:
+    session = windowed(tmp_path, 2, 8)
+    assert session.steps is not None
+    session.steps.watch()
+    train(2)
+    launch(7)
+    session.end()
+    told = manifest(tmp_path)
+    assert (told.state, told.steps) == ("failed", None)
+    assert told.error is not None
+    assert "ended after 2 steps" in told.error
+    assert launches(load(tmp_path / told.files[0])) == 7
+
+
+def test_gpu_that_does_not_rest_is_waited_for_so_long_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watch, peer = RestWatch(), threading.Event()
+    assert watch.within(0)  # no GPU is in use
+    monkeypatch.setattr("protonlab.capture.rest_watch.gpus_in_use", lambda: [0])
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda gpu: peer.wait(60))
+    watch.start()
+    assert not watch.within(0.05)
+    peer.set()
+    assert watch.within(60)
 
 
 def test_folder_that_cannot_be_written_to_is_warned_of_and_the_script_runs(tmp_path: Path) -> None:
@@ -314,14 +345,13 @@ def test_whole_steps_are_read_where_the_gpu_does_not_rest(
 ) -> None:
     library = _proton.require().libproton
     monkeypatch.setattr(library, "is_data_phase_complete", lambda session, phase: phase < 4)
-    monkeypatch.setattr("protonlab.runs._recording.comes_to_rest", lambda seconds: False)
     session = windowed(tmp_path, 1, None).start()
     train(6)
     recording = session._recording
     assert recording is not None
-    session.end_now("ended by SIGTERM", rest_s=0.1)
+    session.end_at_work("ended by SIGTERM")
     told = manifest(tmp_path)
-    assert (told.state, told.error) == ("failed", "ended by SIGTERM")
+    assert (told.state, told.error, told.steps) == ("failed", "ended by SIGTERM", 2)
     profile = load(tmp_path / told.files[0])
     assert by_step(profile) == [2, 3]  # phase 0 is empty, 1 what came before step 1
     assert launches(profile) == 5
