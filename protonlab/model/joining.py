@@ -28,8 +28,9 @@ def joined_text(columns: Sequence[pd.Series], constant: tuple[str, ...] = ()) ->
     of_text: dict[str, int] = {text: code for code, text in enumerate(constant)}
     codes = []
     for column in columns:
-        moved = [of_text.setdefault(text, len(of_text)) for text in column.cat.categories]
-        codes.append(np.array([*moved, -1], dtype=np.int32)[column.cat.codes.to_numpy()])
+        own: Any = column.array  # quicker than the column's accessors, for thousands of columns
+        moved = [of_text.setdefault(text, len(of_text)) for text in own.categories]
+        codes.append(np.array([*moved, -1], dtype=np.int32)[own.codes])
     return categorical(np.concatenate(codes), constant or list(of_text))
 
 

@@ -4,14 +4,44 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from protonlab.errors import MissingDependencyError, ProtonLabError
 
 
+class _Local:
+    """Files of this machine, as fsspec would show them."""
+
+    isdir, exists = staticmethod(os.path.isdir), staticmethod(os.path.exists)
+
+    def ls(self, path: str, detail: bool) -> list[dict[str, str]]:
+        return [
+            {"name": each.path, "type": "file" if each.is_file() else "directory"}
+            for each in os.scandir(path)
+        ]
+
+    def cat_file(self, path: str) -> bytes:
+        return Path(path).read_bytes()
+
+
+def _system_of(where: str) -> tuple[Any, str]:
+    """File system of a path or URL, and what it calls it."""
+    try:
+        import fsspec  # optional: what lies elsewhere needs it
+    except ImportError as error:
+        if "://" not in where:
+            return _Local(), str(Path(where).resolve())
+        raise MissingDependencyError(
+            f"{where} is read through fsspec ({error}); pip install 'protonlab[cluster]'"
+        ) from error
+    system, path = fsspec.core.url_to_fs(where)
+    return system, path
+
+
 @dataclass(frozen=True)
 class Folder:
-    """A folder, through fsspec.
+    """A folder, through fsspec; one of this machine also where fsspec is not there.
 
     Parameters
     ----------
@@ -20,7 +50,8 @@ class Folder:
     path
         What its file system calls it.
     system
-        The file system, fsspec's.
+        The file system, fsspec's or one with these of its methods: ``isdir``, ``exists``, ``ls``,
+        ``cat_file``.
     """
 
     url: str
@@ -43,15 +74,9 @@ class Folder:
         MissingDependencyError
             If fsspec, or what it needs for such a URL, is not there.
         """
-        try:
-            import fsspec  # optional: folders of runs alone need it
-        except ImportError as error:
-            raise MissingDependencyError(
-                f"a run's folder is read through fsspec ({error}); pip install 'protonlab[cluster]'"
-            ) from error
         where = os.fspath(url)
         try:
-            system, path = fsspec.core.url_to_fs(where)
+            system, path = _system_of(where)
             folder = cls(where, path, system)
             if not system.isdir(path):
                 what = "is a file" if system.exists(path) else "is not there"

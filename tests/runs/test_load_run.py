@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from builders import document, kernel
 
 import protonlab
-from protonlab import Profile, ProtonLabError, load_run
+from protonlab import MissingDependencyError, Profile, ProtonLabError, load_run
 from protonlab.formats import read_profile
 from protonlab.model.manifest import RankManifest, manifest_name
 
@@ -124,6 +125,18 @@ def test_a_url_of_any_file_system_will_do(tmp_path: Path) -> None:
         memory.rm("/runs", recursive=True)
     assert run.name == "nightly"
     assert run.ranks == (0,)
+
+
+def test_without_fsspec_folders_of_this_machine_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path, 0, world_size=1)
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    assert load_run(tmp_path).ranks == (0,)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'protonlab\[cluster\]'"):
+        load_run("s3://bucket/run")
+    with pytest.raises(ProtonLabError, match="nowhere is not there"):
+        load_run(tmp_path / "nowhere")
 
 
 def test_what_is_no_run_is_an_error_that_says_what_is_there(tmp_path: Path) -> None:
