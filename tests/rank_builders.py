@@ -12,6 +12,7 @@ from builders import document, frame, kernel
 from protonlab import Run, Trace
 from protonlab.formats import read_profile
 from protonlab.model.frames import HOOK_STATES
+from protonlab.model.merging import merged
 from protonlab.model.trace import EVENT_KINDS, Lane
 
 NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
@@ -129,4 +130,38 @@ def profiled_run(
             waits = int(max(8e6 - 7e6 * factor, 1e5) + random.normal(0, 5_000))
             below.append(kernel(NCCL, waits, 10))
         profiles[rank] = read_profile(document(frame("step", forward, frame("backward", *below))))
+    return Run.from_profiles(profiles, name="synthetic")
+
+
+def stepped_run(
+    ranks: int,
+    *,
+    steps: int = 10,
+    late_ns: Mapping[int, float] | None = None,
+    noise_ns: float = 50_000,
+    seed: int = 0,
+) -> Run:
+    """Profiles that tell steps apart; a late rank waits less, and the first step is skewed."""
+    random = np.random.default_rng(seed)
+    arrival = random.normal(0, noise_ns, (steps, ranks))
+    arrival[0] += random.uniform(0, 50_000_000, ranks)
+    for rank, late in (late_ns or {}).items():
+        arrival[1:, rank] += late
+    inside = arrival.max(axis=1, keepdims=True) - arrival + _TRANSFER_NS
+    profiles = {}
+    for rank in range(ranks):
+        late = (late_ns or {}).get(rank, 0.0)
+        parts = [
+            (
+                step,
+                read_profile(
+                    document(
+                        frame("forward", kernel("matmul", int(5e6 + late), 10)),
+                        frame("backward", kernel(NCCL, int(inside[step, rank]), 4)),
+                    )
+                ),
+            )
+            for step in range(steps)
+        ]
+        profiles[rank] = merged(parts)
     return Run.from_profiles(profiles, name="synthetic")

@@ -11,6 +11,7 @@ from protonlab.model.clock_alignment import align_clocks
 from protonlab.model.collectives import collectives_of
 from protonlab.model.run_notes import listed
 from protonlab.model.straggler_causes import cause
+from protonlab.model.straggler_steps import judge_steps
 from protonlab.model.straggler_totals import judge_totals, kernel_totals
 from protonlab.model.stragglers import Stragglers
 
@@ -28,12 +29,12 @@ def stragglers_of(run: Any, skip: int) -> Stragglers:
         notes = list(collectives.notes)
         if len(collectives):
             found = judge(collectives, align_clocks(run.traces, collectives), skip)
+    if found is None and run.profiles:
+        found = judge_steps(run.profiles, skip)
     if found is None:
-        totals = kernel_totals(
-            run.traces if len(run.traces) > 1 or not run.profiles else run._frames
-        )
-        found = judge_totals(totals)
-        found = replace(found, notes=(*notes, *found.notes))
+        alone = len(run.traces) > 1 or not run.profiles
+        found = judge_totals(kernel_totals(run.traces if alone else run.tree.source))
+    found = replace(found, notes=tuple(dict.fromkeys((*notes, *found.notes))))
     seen = tuple(found.table.index)
     if run.missing:
         found = replace(
@@ -48,7 +49,7 @@ def stragglers_of(run: Any, skip: int) -> Stragglers:
 
 def _usual(found: Stragglers) -> int:
     """Find the rank in the middle of those that are not waited for."""
-    column = "late_ns" if found.source == "traces" else "compute_ns"
+    column = "compute_ns" if found.source == "totals" else "late_ns"
     rest = found.table[column].drop(list(found.ranks)).dropna().sort_values()
     return int(rest.index[(len(rest) - 1) // 2]) if len(rest) else found.ranks[0]
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from protonlab.model.arrivals import lateness
 from protonlab.model.collectives import collective_rows
 from protonlab.model.frames import FloatArray
+from protonlab.model.lateness import lateness
 from protonlab.model.outliers import OUTLYING, robust_z
 from protonlab.model.rank_frames import RankFrames
 from protonlab.model.stragglers import FEW_RANKS, LEAST_SHARE, Stragglers

@@ -32,14 +32,17 @@ class Stragglers:
     known
         Whether it can be told.
     source
-        ``"traces"``: arrivals at each collective. ``"totals"``: sums over the whole recording,
+        ``"traces"``: arrivals at each collective. ``"steps"``: time in collectives, step by step,
+        of profiles that tell steps apart. ``"totals"``: sums over the whole recording,
         which the first step after the start of a session skews.
     table
         One row a rank, index ``rank``. From traces: ``late_ns`` (how long after the median of the
         others it comes, negative where before it; summed over the collectives of a step, mean of
         the steps), ``waited_ns`` (how long it waits in collectives, a step), ``last`` (in how many
         collectives it came last), ``z`` (of ``late_ns``, by median and MAD; NaN below five ranks).
-        Where steps are not known, a collective takes the place of a step. From totals:
+        Where steps are not known, a collective takes the place of a step. From steps the same,
+        where to come late is to wait less than the others, and the mean of ``compute_ns`` and
+        ``collective_ns``. From totals:
         ``compute_ns``, ``collective_ns`` and ``z`` (of ``compute_ns``).
     unit
         What is counted: ``"step"`` or ``"collective"``, or ``"rank"`` for totals.
@@ -55,7 +58,7 @@ class Stragglers:
     verdict: str
     ranks: tuple[int, ...]
     known: bool
-    source: Literal["traces", "totals"]
+    source: Literal["traces", "steps", "totals"]
     table: pd.DataFrame
     unit: str
     n: int

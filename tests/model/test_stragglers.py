@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rank_builders import NCCL, profiled_run, trace_of, traced_run
+from rank_builders import NCCL, profiled_run, stepped_run, trace_of, traced_run
 
 import protonlab
 from protonlab import ProtonLabError, Run
-from protonlab.model.arrivals import lateness
 from protonlab.model.collectives import collectives_of, is_collective, operation_of
+from protonlab.model.lateness import lateness
 
 PROFILES = Path(__file__).parents[1] / "profiles"
 
@@ -114,7 +114,7 @@ def test_without_steps_a_quarter_of_the_collectives_is_left_out() -> None:
 def test_one_step_is_too_few() -> None:
     found = traced_run(2, steps=2, late_ns={1: 10_000_000}, collectives=1).stragglers()
     assert found.verdict == (
-        "Cannot tell who is waited for: 1 collective of 1 step are too few; record more steps."
+        "Cannot tell who is waited for: 1 collective of 1 step is too few; record more steps."
     )
 
 
@@ -165,6 +165,26 @@ def test_sums_find_a_rank_that_computes_longer_and_waits_less(ranks: int) -> Non
 def test_sums_without_a_straggler_name_nobody() -> None:
     named = [seed for seed in range(10) if profiled_run(8, seed=seed).stragglers().ranks]
     assert named == []
+
+
+@pytest.mark.parametrize("ranks", [2, 8])
+def test_profiles_that_tell_steps_apart_find_a_straggler(ranks: int) -> None:
+    found = stepped_run(ranks, late_ns={1: 400_000}).stragglers()
+    assert found.ranks == (1,)
+    assert (found.source, found.unit, found.n) == ("steps", "step", 9)
+    assert found.verdict.startswith("Rank 1 is waited for: it waited least in 9 of 9 steps, ")
+    assert found.table.loc[1, "late_ns"] == pytest.approx(400_000, rel=0.2)
+    assert found.table.loc[1, "compute_ns"] == 5_400_000
+    assert "matmul in forward (+4.00 ms)" in found.notes[0]
+    # In the first step, which is in the sums, start-up had spread the ranks by up to 50 ms.
+    assert found.waits[1].iloc[0] != 0 or found.waits[0].iloc[0] != 0
+
+
+def test_steps_without_a_straggler_name_nobody() -> None:
+    named = [seed for seed in range(3) if stepped_run(4, seed=seed).stragglers().ranks]
+    assert named == []
+    few = stepped_run(2, steps=2, late_ns={1: 400_000}).stragglers()
+    assert few.verdict == ("Cannot tell who is waited for: 1 step is too few; record more steps.")
 
 
 def test_gloo_leaves_no_collective_kernel_and_that_is_said() -> None:

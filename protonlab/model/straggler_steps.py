@@ -1,0 +1,82 @@
+"""Who is waited for, by what each step took: profiles that tell steps apart, as repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from protonlab.model.collectives import collective_rows
+from protonlab.model.frames import FloatArray
+from protonlab.model.lateness import Lateness, Wording
+from protonlab.model.profile import Profile
+from protonlab.model.stragglers import Stragglers
+
+_FEW_STEPS = 3
+_WORDING = Wording("step", "step", "waited least in", "less than", _FEW_STEPS)
+
+
+def judge_steps(profiles: Mapping[int, Profile], skip: int) -> Stragglers | None:
+    """Judge by the time that each rank spent in collectives, step by step.
+
+    Parameters
+    ----------
+    profiles
+        Rank -> profile.
+    skip
+        How many steps to leave out at the beginning.
+
+    Returns
+    -------
+    Stragglers or None
+        None where the profiles do not tell steps apart, not the same ones, or no rank was in a
+        collective.
+    """
+    ranks = tuple(sorted(profiles))
+    numbers = {profile.repeats.number if profile.repeats else 0 for profile in profiles.values()}
+    if len(ranks) < 2 or len(numbers) > 1 or max(numbers) <= skip:
+        return None
+    times = [_times(profiles[rank]) for rank in ranks]
+    compute, inside = (np.stack([pair[side] for pair in times], axis=1) for side in (0, 1))
+    if not inside.any():
+        return None
+    waits = inside - inside.min(axis=1, keepdims=True)
+    every = pd.DataFrame({"step": range(len(waits)), "label": "collectives"})
+    for place, rank in enumerate(ranks):
+        every[rank] = waits[:, place]
+    # How long a step takes is not in sums of kernels; what they take together comes near.
+    unit_ns = float(np.median((compute + inside)[skip:]))
+    found = Lateness(ranks, waits[skip:], np.arange(len(waits) - skip), unit_ns, _WORDING)
+    were = "first step was" if skip == 1 else f"first {skip} steps were"
+    notes = (f"The {were} left out: a session's start skews ranks.",) if skip else ()
+    table = found.table.assign(
+        compute_ns=compute[skip:].mean(axis=0), collective_ns=inside[skip:].mean(axis=0)
+    )
+    return Stragglers(
+        found.sentence,
+        found.found,
+        not found.sentence.startswith("Cannot tell"),
+        "steps",
+        table,
+        "step",
+        len(found.late),
+        every,
+        notes,
+    )
+
+
+def _times(profile: Profile) -> tuple[FloatArray, FloatArray]:
+    """Time of kernels in each step, computing and in collectives, in ns, shape (steps,) each."""
+    assert profile.repeats is not None
+    frames, values = profile.frames, profile.repeats.values
+    kernels = (frames["kind"] == "kernel").to_numpy()
+    apart = collective_rows(frames["name"])
+    frame = values["frame_id"].to_numpy(np.int64)
+    step = values["repeat"].to_numpy(np.int64)
+    time = values["time_ns"].to_numpy(np.float64, na_value=0.0)
+    compute = np.where((kernels & ~apart)[frame], time, 0.0)
+    inside = np.where((kernels & apart)[frame], time, 0.0)
+    number = profile.repeats.number
+    sums = [np.bincount(step, each, number).astype(np.float64) for each in (compute, inside)]
+    return sums[0], sums[1]
