@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,10 +80,7 @@ class KernelSums:
         sums = sums.append_column("devices", arrow.array(np.ones(len(sums), dtype=np.int64)))
         values = [name for name in sums.column_names if name not in (*_KEY, *KERNEL_TEXT, *_DEVICE)]
         sums = added(sums, (*_KEY, *KERNEL_TEXT), values)
-        totals = arrow.Table.from_pylist(self._totals)
-        if ideal:
-            whole = added(sums, _KEY, _IDEAL)
-            totals = totals.join(whole, list(_KEY))
+        totals = self._total_rows(sums, ideal)
         tables = []
         for table, row in ((sums, KERNEL), (totals, TOTAL)):
             rows = arrow.repeat(arrow.scalar(row), len(table))
@@ -92,6 +89,26 @@ class KernelSums:
         return result.select(
             [*SUM_COLUMNS, *(name for name in result.column_names if name not in SUM_COLUMNS)]
         )
+
+    def _total_rows(self, sums: Any, ideal: Collection[str]) -> Any:
+        """Make a table of the totals, with the types of the sums of kernels."""
+        arrow = pyarrow()
+        whole = {}
+        if ideal:
+            whole = {
+                (row["rank"], row["step"]): row
+                for row in added(sums, _KEY, list(ideal)).to_pylist()
+            }
+        names = [name for name in sums.column_names if name not in (*KERNEL_TEXT, "devices")]
+        rows = [{**whole.get((row["rank"], row["step"]), {}), **row} for row in self._totals]
+        columns = {}
+        for name in names:
+            kind = sums.schema.field(name).type
+            values = [row.get(name) for row in rows]
+            if arrow.types.is_floating(kind):
+                values = [None if value is None else float(value) for value in values]
+            columns[name] = arrow.array(values, kind)
+        return arrow.table(columns)
 
     def _ideal_times(self, sums: Any) -> Mapping[str, Any]:
         """Ideal times of sums; they are of devices, which may differ from rank to rank."""

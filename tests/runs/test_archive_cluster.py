@@ -15,7 +15,7 @@ from archives import night, write_run
 
 from protonlab import Archive
 
-RUNS = 40
+RUNS = 24
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def client() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL"
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs="CRITICAL"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -35,7 +35,7 @@ def test_a_worker_is_killed_and_nothing_is_lost_or_there_twice(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders = [
-        write_run(tmp_path / "runs" / f"n{n:02d}", {0: night(n % 28, 100 + n), 1: night(n % 28, 7)})
+        write_run(tmp_path / "runs" / f"n{n:02d}", {0: night(n, 100 + n), 1: night(n, 7)})
         for n in range(RUNS)
     ]
     monkeypatch.chdir(tmp_path)  # the workers stand elsewhere
