@@ -9,7 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -73,6 +73,7 @@ class RankSession(Session):
         self._announced = False
         self._keep_host = keep_host
         self._started = _now()
+        self._gpu = _Gpu()
         self._failure: str | None = None
         self._salvaged: int | None = None  # steps
         self._written: RankManifest | None = None
@@ -183,6 +184,7 @@ class RankSession(Session):
 
     def read_clocks(self) -> None:
         """Read the GPU's clocks; a context is there once a step was made."""
+        self._gpu = _Gpu.current()  # of the script's thread
         self._clocks.read()
 
     def _write(self) -> None:
@@ -232,9 +234,11 @@ class RankSession(Session):
         error: str | None = None,
         ended: str | None = None,
     ) -> RankManifest:
-        uuid, name = _gpu()
-        info = getattr(self._result, "info", None)
-        clocks = dataclasses.asdict(info.clocks[-1]) if info and info.clocks else {}
+        if threading.current_thread() is threading.main_thread():
+            self._gpu = _Gpu.current()
+        gpu, info = self._gpu, getattr(self._result, "info", None)
+        readings = [] if gpu.ordinal is None else self._clocks.of([gpu.ordinal])
+        clocks = dataclasses.asdict(readings[-1]) if readings else {}
         times = self.steps.times if self.steps is not None else {}
         if self._salvaged is not None:
             times = {**times, "steps": self._salvaged}
@@ -248,8 +252,8 @@ class RankSession(Session):
             attempt=self.rank.attempt,
             files=files,
             ended=ended,
-            gpu_uuid=clocks.get("uuid") or uuid,
-            gpu_name=(info.gpu if info else "") or name,
+            gpu_uuid=gpu.uuid,
+            gpu_name=gpu.name,
             versions=dict(info.versions if info else _surroundings.versions()),
             clocks=clocks,
             error=error,
@@ -263,14 +267,24 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _gpu() -> tuple[str | None, str | None]:
-    """UUID and name of the current GPU; None where torch uses none. Makes no context."""
-    torch: Any = sys.modules.get("torch")
-    if torch is None or not hasattr(torch, "cuda") or not torch.cuda.is_initialized():
-        return None, None
-    try:
-        properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-    except Exception:  # CUDA may have failed in the user's code
-        return None, None
-    uuid = getattr(properties, "uuid", None)
-    return uuid and f"GPU-{str(uuid).removeprefix('GPU-')}", properties.name
+@dataclass(frozen=True)
+class _Gpu:
+    """The GPU that a rank uses; all None where it uses none."""
+
+    ordinal: int | None = None
+    uuid: str | None = None
+    name: str | None = None
+
+    @classmethod
+    def current(cls) -> Self:
+        """Ask torch for the current GPU of this thread; makes no context."""
+        torch: Any = sys.modules.get("torch")
+        if torch is None or not hasattr(torch, "cuda") or not torch.cuda.is_initialized():
+            return cls()
+        try:
+            ordinal = torch.cuda.current_device()
+            properties = torch.cuda.get_device_properties(ordinal)
+        except Exception:  # CUDA may have failed in the user's code
+            return cls()
+        uuid = getattr(properties, "uuid", None)
+        return cls(ordinal, uuid and f"GPU-{str(uuid).removeprefix('GPU-')}", properties.name)
