@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from protonlab.cli._terminal import printable
 from protonlab.errors import ProtonLabError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def run(
     if code:
         click.echo(f"{command[0]} ended with exit code {code}", err=True)
     for line in Recorded.of(folder).lines:
-        click.echo(line, err=True)
+        click.echo(printable(line), err=True)  # an error of the script's may be among them
     with suppress(OSError):
         folder.rmdir()  # where no rank has written to it
     click_context.exit(code)

@@ -87,10 +87,13 @@ def test_trace_without_an_end_is_said_to_grow(tmp_path: Path) -> None:
 
 
 def test_other_hosts_join_the_folder(tmp_path: Path) -> None:
-    leave(tmp_path, 0, world_size=2, files=("rank-00000.hatchet",))
+    leave(tmp_path, 0, world_size=2, state="failed", error="E: \x1b[2J", files=("p.hatchet",))
     done = run("-o", str(tmp_path), "--join", "true")
     assert done.exit_code == 0
-    assert "1 of 2 ranks complete\n  rank 1 left no manifest" in done.output
+    assert "0 of 2 ranks complete, 1 as far as it came" in done.output
+    assert "rank 1 left no manifest" in done.output
+    assert "failed: E: " in done.output
+    assert "\x1b" not in done.output
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
