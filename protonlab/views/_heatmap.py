@@ -100,7 +100,7 @@ def heatmap(run: Run, *, metric: str = "time", top: int = 20) -> HeatmapFigure:
         raise ProtonLabError(f"top={top!r}; give a whole number, at least 1")
     wanted = run.metric(metric)
     title = title_of(
-        run.name, f"{caption(wanted)} by kernel and rank, coloured by × its median", where_of(run)
+        run.name, f"{caption(wanted)} by kernel and rank, colour: × the median", where_of(run)
     )
     values = kernel_values(run.tree.source, run.profiles, wanted).matrix
     first, kernels = run.tree.source.kernel_rows
