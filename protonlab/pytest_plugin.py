@@ -138,7 +138,7 @@ class Gatekeeper:
             allowed = self._config.getoption("--protonlab-threshold")
         gate = judged(path, found, threshold=allowed)
         self._config.stash[_GATES].append(gate)
-        for row in gate.rows:
+        for row in gate.rows:  # a comparison's all have a ratio
             for part, value in (("slowdown", row.slowdown), ("low", row.low), ("high", row.high)):
                 self._properties.append((f"{row.name}: {part}", f"{value:.6g}"))
         raise_if_regressed(gate)

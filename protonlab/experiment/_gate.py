@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from protonlab.experiment._gate_summaries import junit, markdown
 
-Outcome = Literal["regressed", "not ruled out", "holds", "faster", "not judged"]
+Outcome = Literal["regressed", "not ruled out", "holds", "faster", "not judged", "new", "gone"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Judged:
     outcome
         ``"regressed"``: the interval lies wholly beyond the threshold. ``"not ruled out"``: the
         threshold lies in it. ``"holds"``: all of it lies below. ``"faster"``: all of it below 1.
-        ``"not judged"``: shown only.
+        ``"not judged"``: shown only. ``"new"`` and ``"gone"``: launched on one side only, so that
+        there is no ratio, and part of the total.
     """
 
     name: str
@@ -42,18 +44,29 @@ class Judged:
     outcome: Outcome
 
     @property
+    def is_judged(self) -> bool:
+        """Whether the gate's answer depends on it."""
+        return self.outcome not in ("not judged", "new", "gone")
+
+    @property
     def change(self) -> str:
         """By how much it is slower (+) or faster (-)."""
-        return f"{percent(self.slowdown)} %"
+        return "–" if math.isnan(self.slowdown) else f"{percent(self.slowdown)} %"
 
     @property
     def interval(self) -> str:
         """The interval of the change."""
+        if math.isnan(self.low):
+            return "–"
         return f"{percent(self.low)} to {percent(self.high)} %"
 
     @property
     def sentence(self) -> str:
         """One line on it."""
+        if self.outcome == "new":
+            return f"{self.name}: new, {self.after} after, and nothing to judge it by"
+        if self.outcome == "gone":
+            return f"{self.name}: gone, {self.before} before, and nothing to judge"
         return (
             f"{self.name}: {self.outcome}, {self.change} time (95 % interval {self.interval}, "
             f"{self.n}), {self.before} before, {self.after} after"
@@ -95,7 +108,7 @@ class Gate:
     def summary(self) -> str:
         """One line: passed or failed, and why."""
         allowed = f"{100 * self.threshold:g} %"
-        judged = [row for row in self.rows if row.outcome != "not judged"]
+        judged = [row for row in self.rows if row.is_judged]
         if self.regressed:
             names = ", ".join(row.name for row in self.regressed)
             return (

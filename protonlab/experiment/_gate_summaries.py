@@ -50,7 +50,7 @@ def junit(gates: Sequence[Any]) -> str:
     """Write `Gate` objects as one JUnit XML document, a suite each."""
     suites = ElementTree.Element("testsuites")
     for gate in gates:
-        judged = [row for row in gate.rows if row.outcome != "not judged"]
+        judged = [row for row in gate.rows if row.is_judged]
         suite = ElementTree.SubElement(
             suites,
             "testsuite",

@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from protonlab.errors import MetricError, ProtonLabError
-from protonlab.experiment._gate import Judged, outcome_of
+from protonlab.experiment._gate import Judged, Outcome, outcome_of
 from protonlab.model import KernelFilter, Metric, Profile, VariantComparison, compare
 from protonlab.model.frames import FloatArray
 from protonlab.model.statistics import ratio_bounds
@@ -146,21 +146,23 @@ def judge_profiles(
     assert before.repeats is not None
     assert after.repeats is not None
     number = f"{before.repeats.number} and {after.repeats.number} repeats"
-    for name, row, is_judged in rows:
+    for place, (name, row, is_judged) in enumerate(rows):
+        was, is_now = (found.metric.format(float(row[side])) for side in ("before", "after"))
         ratio, low, high = (float(row[column]) for column in ("ratio", "low", "high"))
-        if math.isnan(low):
-            continue  # new or gone: there is no ratio
         slowdown, low, high = _slowdowns(found.metric, ratio, low, high)
-        yield Judged(
-            name,
-            found.metric.format(float(row["before"])),
-            found.metric.format(float(row["after"])),
-            slowdown,
-            low,
-            high,
-            number,
-            outcome_of(low, high, threshold) if is_judged else "not judged",
-        )
+        outcome: Outcome = "not judged"
+        if math.isnan(low) and place == 0:
+            raise ProtonLabError(
+                f"{found.metric.name} of all kernels, {was} in the baseline and {is_now} in the "
+                "candidate, gives no interval; choose another metric"
+            )
+        if math.isnan(row["before"]):
+            outcome = "new"
+        elif math.isnan(row["after"]):
+            outcome = "gone"
+        elif is_judged and not math.isnan(low):
+            outcome = outcome_of(low, high, threshold)
+        yield Judged(name, was, is_now, slowdown, low, high, number, outcome)
 
 
 def _slowdowns(metric: Metric, ratio: float, low: float, high: float) -> tuple[float, float, float]:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from builders import document, kernel
-from click.testing import CliRunner, Result
 from variant_builders import RATE, TIME, comparison, noisy
 
 from protonlab import MetricError, Profile, ProtonLabError, RegressionError, check
-from protonlab.cli import main
 from protonlab.experiment import Gate, judged
 from protonlab.formats import read_profile
 from protonlab.model import ProfileInfo, VariantComparison
@@ -143,7 +140,19 @@ def test_kernels_that_are_new_or_gone_count_in_the_total() -> None:
     before, after = repeated(k=around(1000)), repeated(k=around(1000), new=around(100))
     with pytest.raises(RegressionError) as failure:
         check(before, after)
-    assert outcomes(failure.value.gate) == {"total": "regressed", "k": "not judged"}
+    found = {"total": "regressed", "k": "not judged", "new": "new"}
+    assert outcomes(failure.value.gate) == found
+
+
+def test_kernel_that_is_to_be_judged_and_is_gone_is_named() -> None:
+    before, after = repeated(k=around(1000), g=around(10_000)), repeated(g=around(10_000))
+    gate = check(before, after, include="k")
+    assert "passed: nothing of 1 is slower" in gate.summary
+    assert "  k: gone, 10.0 µs before, and nothing to judge" in repr(gate).splitlines()
+    assert "| k | 10.0 µs | – | – | – (10 and 10 repeats) | gone |" in gate.to_markdown()
+    assert 'tests="1"' in gate.to_junit()
+    back = check(after, before, include="k", threshold="50%")
+    assert "  k: new, 10.0 µs after, and nothing to judge it by" in repr(back).splitlines()
 
 
 def test_notes_tell_of_versions_and_of_what_the_measurement_warned_of() -> None:
@@ -245,52 +254,3 @@ def test_page_escapes_names() -> None:
     page = failed()._repr_html_()
     assert "<i>" not in page
     assert "&lt;i&gt;" in page
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["check", *map(str, arguments)])
-
-
-def test_command_passes_and_fails_by_exit_code(tmp_path: Path) -> None:
-    before, good, bad = (tmp_path / f"{name}.json" for name in ("before", "good", "bad"))
-    variants(0.9).save(before)
-    variants(0.9, seed=1).save(good)
-    variants(0.95, seed=2).save(bad)
-    passed = run(before, good)
-    assert passed.exit_code == 0, passed.output
-    assert "passed: nothing of 1 is slower by more than 3 %" in passed.output
-    assert run(before, bad, "--threshold", "10%").exit_code == 0
-    summary, junit = tmp_path / "summary.md", tmp_path / "junit.xml"
-    result = run(before, bad, "--markdown", summary, "--junit", junit)
-    assert result.exit_code == 1
-    assert "failed: 1 of 1 slower by more than 3 %" in result.output
-    assert "**regressed**" in summary.read_text("utf-8")
-    assert ElementTree.fromstring(junit.read_text("utf-8"))[0].get("failures") == "1"
-
-
-def test_command_judges_one_comparison_and_two_profiles(tmp_path: Path) -> None:
-    pair, before, after = (tmp_path / name for name in ("p.json", "b.hatchet", "a.hatchet"))
-    variants(1.1).save(pair)
-    repeated(k=around(1000)).save(before)
-    repeated(k=around(1100)).save(after)
-    assert run(pair).exit_code == 1
-    assert run(before, after).exit_code == 1
-    assert run(after, before, "-m", "gbyte/s", "--include", "k").exit_code == 0
-    lone = run(before)
-    assert lone.exit_code == 1
-    assert "Error: a profile is held against another one" in lone.output
-
-
-def test_command_typed_wrongly(tmp_path: Path) -> None:
-    pair = tmp_path / "p.json"
-    variants(1.0).save(pair)
-    assert run(tmp_path / "missing.json").exit_code == 2
-    unclear = run(pair, "-t", "3")
-    assert unclear.exit_code == 2
-    assert "write it as 3% or 0.03" in unclear.output
-    unwritable = run(pair, "--markdown", tmp_path / "no" / "summary.md")
-    assert unwritable.exit_code == 1
-    assert "cannot tell" in unwritable.stdout or "passed" in unwritable.stdout
-    assert "no such folder" in unwritable.stderr
-    pair.write_text("{}")
-    assert "a JSON object without traceEvents" in run(pair).output

@@ -1,0 +1,60 @@
+"""`protonlab check`: exit codes, summaries in files, and what was typed wrongly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+from click.testing import CliRunner, Result
+from test_check import around, repeated, variants
+
+from protonlab.cli import main
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["check", *map(str, arguments)])
+
+
+def test_command_passes_and_fails_by_exit_code(tmp_path: Path) -> None:
+    before, good, bad = (tmp_path / f"{name}.json" for name in ("before", "good", "bad"))
+    variants(0.9).save(before)
+    variants(0.9, seed=1).save(good)
+    variants(0.95, seed=2).save(bad)
+    passed = run(before, good)
+    assert passed.exit_code == 0, passed.output
+    assert "passed: nothing of 1 is slower by more than 3 %" in passed.output
+    assert run(before, bad, "--threshold", "10%").exit_code == 0
+    summary, junit = tmp_path / "summary.md", tmp_path / "junit.xml"
+    result = run(before, bad, "--markdown", summary, "--junit", junit)
+    assert result.exit_code == 1
+    assert "failed: 1 of 1 slower by more than 3 %" in result.output
+    assert "**regressed**" in summary.read_text("utf-8")
+    assert ElementTree.fromstring(junit.read_text("utf-8"))[0].get("failures") == "1"
+
+
+def test_command_judges_one_comparison_and_two_profiles(tmp_path: Path) -> None:
+    pair, before, after = (tmp_path / name for name in ("p.json", "b.hatchet", "a.hatchet"))
+    variants(1.1).save(pair)
+    repeated(k=around(1000)).save(before)
+    repeated(k=around(1100)).save(after)
+    assert run(pair).exit_code == 1
+    assert run(before, after).exit_code == 1
+    assert run(after, before, "-m", "gbyte/s", "--include", "k").exit_code == 0
+    lone = run(before)
+    assert lone.exit_code == 1
+    assert "Error: a profile is held against another one" in lone.output
+
+
+def test_command_typed_wrongly(tmp_path: Path) -> None:
+    pair = tmp_path / "p.json"
+    variants(1.0).save(pair)
+    assert run(tmp_path / "missing.json").exit_code == 2
+    unclear = run(pair, "-t", "3")
+    assert unclear.exit_code == 2
+    assert "write it as 3% or 0.03" in unclear.output
+    unwritable = run(pair, "--markdown", tmp_path / "no" / "summary.md")
+    assert unwritable.exit_code == 1
+    assert "cannot tell" in unwritable.stdout or "passed" in unwritable.stdout
+    assert "no such folder" in unwritable.stderr
+    pair.write_text("{}")
+    assert "a JSON object without traceEvents" in run(pair).output
