@@ -260,3 +260,42 @@ def test_report_notebook_shares_reads_back_and_gates(executed: Run) -> None:
     command = re.search(r"protonlab report (\S+) --execute -p rows=4096", prose_of(notebook))
     assert command is not None
     assert command[1] == gallery("06").name
+
+
+def test_many_ranks_says_what_the_recorded_run_says(executed: Run) -> None:
+    notebook = executed(gallery("07")).notebook
+    prose = prose_of(notebook)
+    label = r"NVIDIA H200s.* on 2026-11-29, with Triton 3\.9\.0, torch 2\.11\.0 and driver 580\.159"
+    assert re.search(label, prose)
+    run = recorded.ddp_two_gpus()
+    ranks = run.by_rank("time/ms")
+    first, second = ranks.iloc[0], ranks.iloc[1]
+    assert first["label"].startswith("ncclDevKernel_AllReduce")
+    assert f"{first[1]:.0f} ms on rank 1, {first[0]:.0f} ms on rank 0" in prose
+    assert second["label"].startswith("nvjet")
+    assert second[1] > 1.5 * second[0]
+    found = run.stragglers()
+    assert (found.known, found.ranks, found.n) == (True, (1,), 2)
+    assert found.table["last"].to_dict() == {0: 0, 1: 16}
+    assert "in slow_data" in " ".join(found.notes)
+    begun = found.waits[found.waits["step"] == 0]
+    assert begun[1].sum() > 0 == begun[0].sum()  # in that step it was rank 1 that waited
+
+
+def test_many_ranks_profiles_engines_and_finds_the_night(executed: Run) -> None:
+    cells = code_cells(executed(gallery("07")).notebook)
+    (together,) = [cell for cell in cells if cell.source.startswith("%%proton together ranks=all")]
+    shown = "\n".join(
+        output.get("text") or output.data["text/plain"] for output in together.outputs
+    )
+    for rank in (0, 1):
+        assert f"Out[{rank}:" in shown
+    assert "together: 2 ranks" in shown
+    assert re.search(r"^softmax .* rank [01]$", shown, re.MULTILINE)
+    history, slower = (
+        cells[-2].outputs[0].data["text/plain"],
+        cells[-1].outputs[0].data["text/plain"],
+    )
+    assert len(re.findall(r"night [1-8] ", history)) == 8
+    assert re.search(r"night 6 .* True ", history)
+    assert re.search(r"softmax +night 6 ", slower)
