@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from protonlab.runs._recording import RankSession
 
 _INTERPRET = "TRITON_INTERPRET"
+_ENDED_BY = {
+    "SIGTERM": "ended by SIGTERM, as torchrun does when another rank failed",
+    "SIGINT": "interrupted by Ctrl-C (SIGINT) in a call that went on",
+}
 # A GPU that is at work for so long while its process ends waits for a rank that is gone.
 _REST_S, _REST_AFTER_FAILURE_S = 60.0, 5.0
 
@@ -108,7 +112,7 @@ class RankProcess:
         self._signals.stop()
 
     def _ended_by(self, signal: str) -> None:
-        self._end(_uncaught() or f"ended by {signal}, as torchrun does when another rank failed")
+        self._end(_uncaught() or _ENDED_BY[signal])
 
     def _end(self, failure: str | None) -> None:
         session = self._session
