@@ -15,6 +15,7 @@ from protonlab.model.manifest import RankManifest
 from protonlab.model.run import Run
 from protonlab.runs._folder import Folder
 from protonlab.runs._load_run import manifest_names, read_ranks
+from protonlab.runs._patience import folder_at
 
 # Ranks that one task reads, one after the other, and whose sums share a file.
 BATCH = 32
@@ -57,7 +58,7 @@ class Batch:
             yield profile, self._row(rank, profile, self.manifests.get(rank))
         if not self.names:
             return
-        place = Folder.at(self.folder)
+        place = folder_at(self.folder)
         for rank, names in self.names.items():
             found = read_ranks(place, {rank: names})
             warnings += found.warnings
@@ -125,7 +126,7 @@ def source_of(given: Appendable, name: str | None, step: int | None) -> Source:
     if step is not None and (isinstance(step, bool) or not isinstance(step, int) or step < 0):
         raise ProtonLabError(f"step={step!r}; it is a whole number from 0 up")
     if isinstance(given, (str, os.PathLike)):
-        return _of_folder(Folder.at(given), name, step)
+        return _of_folder(folder_at(given), name, step)
     if isinstance(given, Profile):
         given = Run(given.info.name, {0: given})
     elif isinstance(given, Mapping):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,20 +13,10 @@ from typing import Any, TypeVar
 
 from protonlab.errors import MissingDependencyError, ProtonLabError
 from protonlab.model.writing import replacing
+from protonlab.runs._patience import insist
 
 Result = TypeVar("Result")
 
-# Seconds to wait before a call is made again; a store that fails more often is down.
-WAITS = (0.02, 0.1, 0.5, 2.0)
-# What does not go away by itself.
-_FOR_GOOD = (
-    FileNotFoundError,
-    FileExistsError,
-    IsADirectoryError,
-    NotADirectoryError,
-    PermissionError,
-)
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENAMETOOLONG})
 # Stores in which a file is there as a whole or not at all, without a name to write it under first.
 _WHOLE = frozenset({"abfs", "abfss", "adl", "az", "gcs", "gs", "memory", "oci", "oss", "s3", "s3a"})
 
@@ -199,21 +187,7 @@ class Store:
         return self._insist(ls, folder)
 
     def _insist(self, call: Callable[[], Result], name: str) -> Result:
-        """Make a call until it succeeds, has failed for good, or five times."""
-        for wait in (*WAITS, None):
-            try:
-                return call()
-            except FileNotFoundError:
-                raise
-            except OSError as error:
-                if wait is None or isinstance(error, _FOR_GOOD) or error.errno in _FULL:
-                    again = "" if wait is not None else f", {len(WAITS) + 1} times"
-                    raise ProtonLabError(
-                        f"{self.url}: {name or 'the folder'} could not be reached{again} "
-                        f"({type(error).__name__}: {error})"
-                    ) from error
-                time.sleep(wait)
-        raise AssertionError("unreachable")
+        return insist(call, f"{self.url}: {name or 'the folder'}")
 
 
 def _abstract() -> Any:

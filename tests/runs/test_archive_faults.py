@@ -97,10 +97,22 @@ def test_a_store_that_fails_every_third_call(url: str, tmp_path: Path) -> None:
     assert Flaky.calls > 60
 
 
+def test_a_run_is_read_from_a_store_that_fails_every_third_call(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "n1", {rank: night(0, 100 + rank) for rank in range(4)})
+    Flaky.fails = False
+    system, place = pytest.importorskip("fsspec").core.url_to_fs("flakybucket://b/n1")
+    for path in folder.iterdir():
+        system.pipe_file(f"{place}/{path.name}", path.read_bytes())
+    Flaky.fails = True
+    archive = Archive(tmp_path / "archive")
+    report = archive.append("flakybucket://b/n1")
+    assert report[["run", "added", "warnings"]].values.tolist() == [["n1", 4, ""]]
+
+
 def test_a_store_that_fails_for_good_leaves_the_archive_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("protonlab.runs._store.WAITS", (0.001,) * 4)
+    monkeypatch.setattr("protonlab.runs._patience.WAITS", (0.001,) * 4)
     archive = Archive("flakybucket://b/archive")
     archive.append(night(0, 100), name="a")
 
