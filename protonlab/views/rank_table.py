@@ -51,7 +51,7 @@ def rank_table(run: Run, metrics: Sequence[str] | str | None, top: int) -> Kerne
         notes.append(f"{counted(len(whole) - top, 'more kernel')}: top={top}.")
     labels = [shortened(cleaned(str(label)), _LONGEST_LABEL) for label in listed["label"]]
     return KernelTable(
-        title=" · ".join(filter(None, (cleaned(run.name), where_of(run)))),
+        title=" · ".join(filter(None, (cleaned(run.name), metric, where_of(run)))),
         columns=(
             Column("kernel", tuple(labels), is_text=True),
             *spread_columns(run, metric, listed),

@@ -12,7 +12,7 @@ from typing import Any
 from protonlab import recorded
 from protonlab.formats import load
 from protonlab.model.comparison import compare
-from protonlab.views import FlameOptions, bars, flame, roofline, table, timeline
+from protonlab.views import FlameOptions, bars, flame, heatmap, roofline, table, timeline
 
 _PROFILES = Path(__file__).parents[1] / "profiles"
 
@@ -37,16 +37,21 @@ VIEWS: dict[str, Callable[[], Any]] = {
         compare(recording("gpt_train"), recording("gpt_compiled"))
     ),
     "flame_of_two_ranks": lambda: flame(compare(recording("ddp_rank0"), recording("ddp_rank1"))),
+    "flame_of_a_run": lambda: flame(recorded.ddp_two_gpus()),
+    "heatmap": lambda: heatmap(recorded.ddp_two_gpus()),
     "bars": lambda: bars(recording("gpt_train"), top=12),
     "bars_of_bandwidth": lambda: bars(recorded.moe_sweep(), metric="gbyte/s", lines="peak"),
     "bars_stacked": lambda: bars(recording("gpt_train"), by=("kernel", "scope"), top=12),
     "bars_of_difference": lambda: bars(
         compare(recording("ddp_rank0"), recording("ddp_rank1")), top=8
     ),
+    "bars_of_a_run": lambda: bars(recorded.ddp_two_gpus(), by="kernel", top=8),
+    "timeline_of_ranks": lambda: timeline(recorded.ddp_two_gpus()),
     "timeline": lambda: timeline(recording("gpt_trace")),
     "timeline_in_kernel": lambda: timeline(recording("instrumentation")),
     "roofline": lambda: roofline(recorded.moe_sweep()),
     "table": lambda: table(recording("gpt_train"), top=12),
+    "table_of_a_run": lambda: table(recorded.ddp_two_gpus(), top=8),
     "table_of_difference": lambda: table(
         compare(recording("ddp_rank0"), recording("ddp_rank1")), top=8
     ),
