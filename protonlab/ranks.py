@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -47,34 +49,53 @@ def run_on_ranks(shell: Any, options: OptionLine, source: str, *, shows: bool) -
             "ranks= cannot run a cell with await outside of a function: ipyparallel's engines "
             "never answer to one, under %%px neither"
         )
-    try:
-        engines = find_engines(shell, options.values["ranks"])
-        cell = EngineCell(engines, engines.prepare(), options.name or "proton")
-    except ProtonLabError as error:
-        raise UsageError(str(error)) from None
-    for message in cell.messages:
-        print(message)
+    name = options.name or "proton"
+    with _progress(name) as say:
+        try:
+            engines = find_engines(shell, options.values["ranks"])
+            cell = EngineCell(engines, engines.prepare(say), name)
+        except ProtonLabError as error:
+            raise UsageError(str(error)) from None
+        for message in cell.messages:
+            print(message)
+        run = None  # an older one under the name would mislead
+        try:
+            cell.run(
+                f"%%proton {options.without(*_OURS)} view=none\n{source}",
+                streams=engines.streams and front_end() is not HEADLESS,
+                say=say,
+            )
+        finally:
+            try:
+                run = cell.collect(say)
+            finally:
+                for variable in ("_proton", options.name):
+                    if variable is not None:
+                        shell.user_ns[variable] = run
+            if shows:
+                _show(run, options)
+    return run
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Callable[[str], None]]:
+    """Offer a line of progress, where somebody may look, that goes away at the end."""
     here = front_end()
-    line = line_of(here) if here.is_watched else None
-    run = None  # an older one under the name would mislead
+    if not here.is_watched:
+        yield lambda text: None
+        return
+    line = None
+
+    def say(text: str) -> None:
+        nonlocal line
+        line = line or line_of(here)
+        line.say(f"{name}: {text}")
+
     try:
-        cell.run(
-            f"%%proton {options.without(*_OURS)} view=none\n{source}",
-            streams=engines.streams and here is not HEADLESS,
-            say=lambda text: line.say(f"{cell.name}: {text}") if line is not None else None,
-        )
+        yield say
     finally:
         if line is not None:
             line.say("")
-        try:
-            run = cell.collect()
-        finally:
-            for name in ("_proton", options.name):
-                if name is not None:
-                    shell.user_ns[name] = run
-        if shows:
-            _show(run, options)
-    return run
 
 
 def _awaits(shell: Any, source: str) -> bool:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any
@@ -14,9 +12,8 @@ from protonlab.model import Profile, Trace
 from protonlab.model.manifest import RankManifest
 from protonlab.model.run import Run
 from protonlab.runs import _on_engine
-from protonlab.runs._engines import Engines, named
+from protonlab.runs._engines import Engines, Say, named, wait_for
 
-_TICK_S = 1.0
 _OUTPUT_S = 1.0  # output may come a little later than the result
 _INTERRUPT_S = 10.0  # who has not ended by then is in code that Python cannot interrupt
 _DIED = "EngineError"  # what ipyparallel's client calls it
@@ -50,7 +47,7 @@ class EngineCell:
                 ranks_of.setdefault(facts["said"], []).append(rank)
         return [f"{named(ranks)}: {said}" for said, ranks in ranks_of.items()]
 
-    def run(self, source: str, *, streams: bool, say: Callable[[str], None]) -> None:
+    def run(self, source: str, *, streams: bool, say: Say) -> None:
         """Run the cell on every engine, and show what it writes as ``%%px`` does.
 
         Parameters
@@ -74,7 +71,7 @@ class EngineCell:
         self._results = view.execute(source, silent=False, block=False)
         try:
             with self._results.stream_output() if streams else nullcontext():
-                self._wait(say)
+                wait_for(self._results, say, "done")
                 self._results.wait_for_output(_OUTPUT_S)
         except KeyboardInterrupt:
             self._interrupt()
@@ -84,7 +81,7 @@ class EngineCell:
                 self._show_outputs()
         self._raise_errors(streams)
 
-    def collect(self) -> Run:
+    def collect(self, say: Say) -> Run:
         """Fetch what each engine recorded; say of the others why there is nothing."""
         outcomes = self._outcomes()
         done = [
@@ -95,8 +92,9 @@ class EngineCell:
         answers: dict[int, Any] = {}
         if done:
             view = self.engines.client[done]
-            found = view.apply_async(_on_engine.collect).get(return_exceptions=True)
-            answers = dict(zip(done, found, strict=True))
+            fetched = view.apply_async(_on_engine.collect)
+            wait_for(fetched, say, "fetched")
+            answers = dict(zip(done, fetched.get(return_exceptions=True), strict=True))
         profiles: dict[int, Profile] = {}
         traces: dict[int, Trace] = {}
         problems: dict[int, str] = {}
@@ -117,15 +115,6 @@ class EngineCell:
         errors = {rank: _error_of(outcome) for rank, outcome in outcomes.items()} | problems
         manifests = self._manifests({**profiles, **traces}, errors)
         return Run(self.name, profiles, manifests, traces, warnings)
-
-    def _wait(self, say: Callable[[str], None]) -> None:
-        began = time.monotonic()
-        while not self._results.wait(_TICK_S):
-            ended = sum(part.ready() for part in self._results.split())
-            say(
-                f"{ended} of {len(self.engines.ranks)} ranks ended, "
-                f"{time.monotonic() - began:.0f} s"
-            )
 
     def _interrupt(self) -> None:
         """Interrupt the engines that are not done, and wait for them to close their sessions."""

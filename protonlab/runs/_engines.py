@@ -5,15 +5,20 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from protonlab.errors import MissingDependencyError, ProtonLabError
+from protonlab.model.units import counted
 from protonlab.runs import _on_engine
 
 _START = "rc = ipyparallel.Cluster(n=2).start_and_connect_sync() starts two on this machine"
 _MOST_NAMED = 8
+_TICK_S = 1.0
+
+Say = Callable[[str], None]  # shows a line of progress
 
 
 @dataclass(frozen=True)
@@ -34,8 +39,10 @@ class Engines:
     ranks: tuple[int, ...]
     streams: bool = True
 
-    def prepare(self) -> dict[int, dict[str, Any]]:
+    def prepare(self, say: Say) -> dict[int, dict[str, Any]]:
         """Load protonlab on each engine; return what each says of itself.
+
+        An engine that is busy with something else ends that first.
 
         Raises
         ------
@@ -43,8 +50,9 @@ class Engines:
             If an engine has no protonlab, has another version, or cannot load it.
         """
         view = self.client[list(self.ranks)]
-        answers = view.apply_async(_on_engine.prepare).get(return_exceptions=True)
-        of_rank = dict(zip(self.ranks, answers, strict=True))
+        asked = view.apply_async(_on_engine.prepare)
+        wait_for(asked, say, "ready to record")
+        of_rank = dict(zip(self.ranks, asked.get(return_exceptions=True), strict=True))
         own = importlib.metadata.version("protonlab")
         wrong: dict[str, list[int]] = {}
         for rank, answer in of_rank.items():
@@ -58,6 +66,15 @@ class Engines:
                 "where they run, and start them again"
             )
         return of_rank
+
+
+def wait_for(result: Any, say: Say, what: str) -> None:
+    """Wait for ipyparallel's result of all engines, and say every second how many are done."""
+    began = time.monotonic()
+    while not result.wait(_TICK_S):
+        parts = result.split()
+        done, waited = sum(part.ready() for part in parts), time.monotonic() - began
+        say(f"{done} of {counted(len(parts), 'rank')} {what}, {waited:.0f} s")
 
 
 def find_engines(shell: Any, ranks: Sequence[int] | Literal["all"]) -> Engines:
@@ -161,6 +178,8 @@ def _reason_against(answer: Any, own: str) -> str:
     if isinstance(answer, dict):
         version = answer["version"]
         return "" if version == own else f"protonlab {version} is installed there"
+    if answer.ename == "EngineError":
+        return "it has died"
     if answer.ename == "ModuleNotFoundError" and "protonlab" in answer.evalue:
         older = "protonlab." in answer.evalue
         return "an older protonlab is installed there" if older else "no protonlab is there"

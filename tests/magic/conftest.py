@@ -92,7 +92,10 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A client of two real engines that know the kernels."""
     ipyparallel = pytest.importorskip("ipyparallel")
     cluster = ipyparallel.Cluster(
-        n=2, profile_dir=str(tmp_path_factory.mktemp("profile")), log_level=50
+        n=2,
+        profile_dir=str(tmp_path_factory.mktemp("profile")),
+        controller_args=["--HeartMonitor.period=300"],  # an engine is there with its first beat
+        log_level=50,
     )
     cluster.start_cluster_sync()
     client = cluster.connect_client_sync()
