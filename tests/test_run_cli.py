@@ -136,3 +136,13 @@ def test_a_run_shows_who_is_waited_for_and_its_figures() -> None:
     traces = run_views(traced_run(2), draws=True)
     assert [type(part).__name__ for part in traces] == ["Summary", "InWords", "TimelineFigure"]
     assert len(run_views(Run.from_profiles({}), draws=True)) == 1
+
+
+def test_what_a_file_says_is_not_obeyed_by_the_terminal(tmp_path: Path) -> None:
+    folder = write(profiled_run(2), tmp_path / "odd")
+    manifest = json.loads((folder / "rank-00001.json").read_text())
+    manifest |= {"state": "failed", "error": "\x1b[2Jgone", "files": []}
+    (folder / "rank-00001.json").write_text(json.dumps(manifest))
+    output = command("view", folder).output
+    assert "[2Jgone" in output
+    assert "\x1b" not in output

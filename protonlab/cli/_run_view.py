@@ -54,10 +54,10 @@ def view_run(
     if run.profiles:
         print_tree(run_tree(run, metric=metric, depth=depth, order=order))
     else:
-        click.echo("\n".join((f"{run.name}: {run.summary}", *run.notes)))
+        _say(f"{run.name}: {run.summary}", *run.notes)
     if len(run.ranks) > 1:
         found = run.stragglers()
-        click.echo("\n".join((found.verdict, *found.notes)))
+        _say(found.verdict, *found.notes)
 
 
 def diff_runs(
@@ -93,6 +93,14 @@ def diff_runs(
         write_views(comparison_views(comparison), title, page_path(after.resolve(), output))
         return
     print_tree(comparison_tree(comparison, depth=depth, order=order))
+
+
+def _say(*lines: str) -> None:
+    """Print sentences; what comes from a file in them is not obeyed by a terminal."""
+    from protonlab.views.names import cleaned
+
+    for line in lines:
+        click.echo(cleaned(line))
 
 
 def _filtered(run: Run, include: str | None, exclude: str | None) -> Run:

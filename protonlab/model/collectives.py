@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from protonlab.model.frames import BoolArray, IntArray
+from protonlab.model.run_notes import printable
 from protonlab.model.trace import Trace
 from protonlab.model.units import counted
 
@@ -142,13 +143,13 @@ def collectives_of(traces: Mapping[int, Trace], steps: int | None = None) -> Col
         numbers = [counts[rank][label] for rank in ranks]
         if operation_of(label) not in TOGETHER:
             notes.append(
-                f"{label} was left out: in it not every rank waits for all others "
+                f"{printable(label)} was left out: in it not every rank waits for all others "
                 f"({', '.join(TOGETHER)} are used)."
             )
         elif len(set(numbers)) > 1:
             notes.append(
-                f"{label} was left out: ranks launched it {min(numbers):,} to {max(numbers):,} "
-                "times, so which launches belong together is not known."
+                f"{printable(label)} was left out: ranks launched it {min(numbers):,} to "
+                f"{max(numbers):,} times, so which launches belong together is not known."
             )
         else:
             whole.append(label)

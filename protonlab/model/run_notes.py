@@ -30,6 +30,12 @@ def listed(ranks: Sequence[int]) -> str:
     return ", ".join(texts[:_MOST_RANKS]) + (f" and {more} more" if more > 0 else "")
 
 
+def printable(name: str, longest: int = _LONGEST_NAME) -> str:
+    """Shorten a name from a file, and replace what a terminal would not print but obey."""
+    text = "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def on_ranks(ranks: Sequence[int]) -> str:
     """Write ``rank 3`` or ``ranks 0 to 7``."""
     return f"rank{'' if len(ranks) == 1 else 's'} {listed(ranks)}"
@@ -145,8 +151,7 @@ def _kernels(frames: RankFrames) -> Iterator[str]:
     for code in some[:_MOST_NAMES].tolist():
         who = [frames.ranks[at] for at in place[kernel == code].tolist()]
         label = str(frames.table["label"].iloc[first[code]]) or str(names[code])
-        text = label if len(label) <= _LONGEST_NAME else f"{label[: _LONGEST_NAME - 1]}…"
-        parts.append(f"{text} on {on_ranks(who)}")
+        parts.append(f"{printable(label)} on {on_ranks(who)}")
     more = f", and {len(some) - _MOST_NAMES} more" if len(some) > _MOST_NAMES else ""
     every = int((number > 0).sum())
     yield (

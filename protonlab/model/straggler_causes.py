@@ -6,10 +6,11 @@ import pandas as pd
 
 from protonlab.model.collectives import collective_rows
 from protonlab.model.profile import Profile
+from protonlab.model.run_notes import printable
 from protonlab.model.trace import Trace
 from protonlab.model.units import format_quantity
 
-_MOST, _LONGEST = 3, 60
+_MOST = 3
 _LEAST_SHARE = 0.01
 
 
@@ -34,8 +35,8 @@ def cause(rank: int, part: Profile | Trace, other_rank: int, other: Profile | Tr
     parts = []
     for place, time in zip(more.index, more.to_numpy(float), strict=True):
         scope, label = map(str, place)
-        where = f" in {scope}" if scope else ""
-        parts.append(f"{_short(label)}{where} (+{format_quantity(float(time) * 1e-9, 's')})")
+        where = f" in {printable(scope)}" if scope else ""
+        parts.append(f"{printable(label)}{where} (+{format_quantity(float(time) * 1e-9, 's')})")
     return f"Kernels that take longer on rank {rank} than on rank {other_rank}: {', '.join(parts)}."
 
 
@@ -58,7 +59,3 @@ def _times(part: Profile | Trace) -> pd.Series:
     values = time.astype("Float64").fillna(0.0).astype(float)
     keys = [pd.Index(scopes, dtype=object), table["label"].astype(object).to_numpy()]
     return values.groupby(keys, sort=False).sum()
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"

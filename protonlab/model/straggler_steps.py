@@ -30,15 +30,16 @@ def judge_steps(profiles: Mapping[int, Profile], skip: int) -> Stragglers | None
     Returns
     -------
     Stragglers or None
-        None where the profiles do not tell steps apart, not the same ones, or no rank was in a
-        collective.
+        None where a profile does not tell steps apart, too few are left, or no rank was in a
+        collective. Steps that a rank has not got are left out.
     """
     ranks = tuple(sorted(profiles))
-    numbers = {profile.repeats.number if profile.repeats else 0 for profile in profiles.values()}
-    if len(ranks) < 2 or len(numbers) > 1 or max(numbers) <= skip:
+    numbers = [profile.repeats.number if profile.repeats else 0 for profile in profiles.values()]
+    shared = min(numbers, default=0)  # a rank that was ended early has fewer
+    if len(ranks) < 2 or shared <= skip:
         return None
     times = [_times(profiles[rank]) for rank in ranks]
-    compute, inside = (np.stack([pair[side] for pair in times], axis=1) for side in (0, 1))
+    compute, inside = (np.stack([pair[side][:shared] for pair in times], axis=1) for side in (0, 1))
     if not inside.any():
         return None
     waits = inside - inside.min(axis=1, keepdims=True)
@@ -49,7 +50,9 @@ def judge_steps(profiles: Mapping[int, Profile], skip: int) -> Stragglers | None
     unit_ns = float(np.median((compute + inside)[skip:]))
     found = Lateness(ranks, waits[skip:], np.arange(len(waits) - skip), unit_ns, _WORDING)
     were = "first step was" if skip == 1 else f"first {skip} steps were"
-    notes = (f"The {were} left out: a session's start skews ranks.",) if skip else ()
+    notes = [f"The {were} left out: a session's start skews ranks."] if skip else []
+    if shared < max(numbers):
+        notes.append(f"Steps from {shared} on, which not every rank has, were left out.")
     table = found.table.assign(
         compute_ns=compute[skip:].mean(axis=0), collective_ns=inside[skip:].mean(axis=0)
     )
@@ -62,7 +65,7 @@ def judge_steps(profiles: Mapping[int, Profile], skip: int) -> Stragglers | None
         "step",
         len(found.late),
         every,
-        notes,
+        tuple(notes),
     )
 
 

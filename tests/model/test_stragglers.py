@@ -187,6 +187,15 @@ def test_steps_without_a_straggler_name_nobody() -> None:
     assert few.verdict == ("Cannot tell who is waited for: 1 step is too few; record more steps.")
 
 
+def test_a_rank_that_was_ended_early_takes_its_steps_out_of_all() -> None:
+    whole = stepped_run(2, late_ns={1: 400_000})
+    short = stepped_run(2, steps=7, late_ns={1: 400_000})
+    run = Run.from_profiles({0: whole.profiles[0], 1: short.profiles[1]})
+    found = run.stragglers()
+    assert (found.source, found.n) == ("steps", 6)
+    assert "Steps from 7 on, which not every rank has, were left out." in found.notes
+
+
 def test_gloo_leaves_no_collective_kernel_and_that_is_said() -> None:
     found = profiled_run(4, slow={2: 2.0}, nccl=False).stragglers()
     assert not found.known
