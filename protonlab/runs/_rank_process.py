@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 _INTERPRET = "TRITON_INTERPRET"
 _ENDED_BY = {
-    "SIGTERM": "ended by SIGTERM, as torchrun does when another rank failed",
+    "SIGTERM": "ended by SIGTERM",
     "SIGINT": "interrupted by Ctrl-C (SIGINT) in a call that went on",
 }
+_OF_A_JOB = ", as torchrun does when another rank failed"
 # A GPU that is at work for so long while its process ends waits for a rank that is gone.
 _REST_S, _REST_AFTER_FAILURE_S = 60.0, 5.0
 
@@ -112,13 +113,16 @@ class RankProcess:
         self._signals.stop()
 
     def _ended_by(self, signal: str) -> None:
-        self._end(_uncaught() or _ENDED_BY[signal])
+        why = _OF_A_JOB if signal == "SIGTERM" and self._rank.is_of_a_job else ""
+        self._end(_uncaught() or f"{_ENDED_BY[signal]}{why}")
 
     def _end(self, failure: str | None) -> None:
         session = self._session
         if session is None:
             return
         try:
+            if session.steps is not None and session.steps.count:
+                session.announce()  # no launcher, though it has not come to what was asked for
             waits = _REST_AFTER_FAILURE_S if failure else _REST_S
             if session.is_recording and not self._rest.within(waits):
                 session.end_at_work(failure)

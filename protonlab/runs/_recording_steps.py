@@ -72,6 +72,8 @@ class Steps:
 
     Attributes
     ----------
+    count
+        Steps that have ended.
     drops_before, keeps_rest
         Whether what precedes the first step that is asked for is dropped; whether what follows the
         last whole step is kept.
@@ -85,7 +87,7 @@ class Steps:
         self._end = first + APART if scope and end is None else end
         self.drops_before = bool(scope) or first > 0
         self.keeps_rest = not scope and end is None
-        self._count = 0  # steps that have ended
+        self.count = 0
         self._last: float | None = None
         self._recorded: list[float] = []
         self._unrecorded: list[float] = []
@@ -145,37 +147,37 @@ class Steps:
 
     def _step_ended(self) -> None:
         now = time.perf_counter()
-        number, self._count = self._count, self._count + 1
+        number, self.count = self.count, self.count + 1
         if self._last is not None:
             self._note(number, now - self._last)
         self._close()
-        if self._state == "recording" and self._count == self._end:
+        if self._state == "recording" and self.count == self._end:
             self._finish()
-        elif self._state == "waiting" and self._count >= self._starts_at and _uses_kernels():
+        elif self._state == "waiting" and self.count >= self._starts_at and _uses_kernels():
             self._session.start()
-        elif self._state == "recording" and self._count >= self._first:
-            self._begin(self._count - self._first)
+        elif self._state == "recording" and self.count >= self._first:
+            self._begin(self.count - self._first)
         self._last = time.perf_counter()
 
     def _entered(self) -> None:
         self._guarded(self._scope_entered)
 
     def _scope_entered(self) -> None:
-        if self._state == "recording" and self._count >= self._first:
-            self._begin(self._count - self._first)
+        if self._state == "recording" and self.count >= self._first:
+            self._begin(self.count - self._first)
         self._last = time.perf_counter()
 
     def _left(self) -> None:
         self._guarded(self._scope_left)
 
     def _scope_left(self) -> None:
-        number, self._count = self._count, self._count + 1
+        number, self.count = self.count, self.count + 1
         if self._last is not None:
             self._note(number, time.perf_counter() - self._last)
         self._close()
         if self._state == "recording":
             self._file(LEFT_OUT)
-            if self._count == self._end:
+            if self.count == self._end:
                 self._finish()
 
     def _guarded(self, do: Callable[[], None]) -> None:
@@ -220,9 +222,9 @@ class Steps:
         """Why nothing was recorded, where no session has failed."""
         if self.scope is not None:
             return f"no scope {self.scope!r} was entered and left, so no step was recorded"
-        if self.drops_before and self._count <= self._first:
+        if self.drops_before and self.count <= self._first:
             return (
-                f"the script ended after {counted(self._count, 'step')} of an optimizer, and "
+                f"the script ended after {counted(self.count, 'step')} of an optimizer, and "
                 f"recording was to begin with step {self._first}; give earlier steps"
             )
         return "nothing was recorded: the script used no GPU"
