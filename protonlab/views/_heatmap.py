@@ -162,8 +162,8 @@ def _figure(run: Run, metric: Metric, grid: _Grid, title: str, notes: list[str])
     layout = layout_of("heatmap", title, max(len(ticks), theme.LOWEST), legend=rows, notes=notes)
     layout["height"] += _AXIS_ROOM
     layout["margin"]["b"] += _AXIS_ROOM
-    for note in layout["annotations"]:
-        note["yshift"] = -_AXIS_ROOM
+    for note in layout["annotations"]:  # below the names, too: a notebook is narrow
+        note |= {"yshift": -_AXIS_ROOM, "xshift": -0.9 * (left - 2 * theme.MARGIN["l"])}
     if rows > 1:  # a wide page needs fewer rows than these; what is left over goes to the bottom
         below = theme.LEGEND_HEIGHT * rows + theme.MARGIN["b"]
         layout["legend"] |= {"y": below / layout["height"], "yanchor": "top"}
