@@ -54,7 +54,7 @@ class RunComparison(Comparison):
 
 def compare_runs(before: Any, after: Any, metric: str) -> RunComparison:
     """Compare two `Run`s; `Run.compare` says how."""
-    sides = _sides(before, after)
+    sides, per_step = _per_step(_sides(before, after))
     before, after = sides
     means = [side.tree.profile(side.name, _first(side), (), mean=True) for side in sides]
     whole = compare(means[0], means[1], metric=metric)
@@ -66,7 +66,7 @@ def compare_runs(before: Any, after: Any, metric: str) -> RunComparison:
     cells = (len(mean.frames) * len(own) for mean, own in zip(means, ranks, strict=True))
     if max(cells) <= MOST_CELLS:
         frames = _judged(frames, wanted[0], _of_frames(whole, sides, wanted), paired=paired)
-    notes = (*_notes(sides, ranks), *notes_on(means[0], means[1], whole.metric, kernels))
+    notes = (*per_step, *_notes(sides, ranks), *notes_on(means[0], means[1], whole.metric, kernels))
     given = {field.name: getattr(whole, field.name) for field in fields(Comparison)}
     given |= {"frames": frames, "kernels": kernels, "notes": notes}
     return RunComparison(**given, ranks=ranks, paired=paired)
@@ -83,6 +83,26 @@ def _sides(before: Any, after: Any) -> tuple[Any, Any]:
         for side in (before, after)
     )
     return one, other
+
+
+def _per_step(sides: tuple[Any, Any]) -> tuple[tuple[Any, Any], tuple[str, ...]]:
+    """Put a step's mean in place of the sums where ranks recorded different numbers of steps."""
+    profiles = [profile for side in sides for profile in side.profiles.values()]
+    numbers = {profile.repeats.number if profile.repeats else 0 for profile in profiles}
+    if len(numbers) < 2 or not all(numbers):
+        return sides, ()
+    one, other = (
+        replace(
+            side,
+            profiles={
+                rank: replace(profile, frames=profile.repeats.mean(profile.frames, profile.columns))
+                for rank, profile in side.profiles.items()
+            },
+        )
+        for side in sides
+    )
+    steps = f"{min(numbers)} to {max(numbers)} steps"
+    return (one, other), (f"Ranks recorded {steps}: values are those of one step, on average.",)
 
 
 def _first(run: Any) -> Any:

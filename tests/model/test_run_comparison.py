@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from builders import document, frame, kernel
-from rank_builders import profiled_run
+from rank_builders import profiled_run, stepped_run
 
 import protonlab
 from protonlab import Comparison, MetricError, ProtonLabError, Run
@@ -90,6 +90,16 @@ def test_new_and_gone_kernels_have_no_ratio() -> None:
     rows = found.kernels.set_index("name")
     assert rows.loc[["old", "fresh"], "change"].tolist() == ["removed", "added"]
     assert rows.loc[["old", "fresh"], "verdict"].tolist() == ["gone", "new"]
+
+
+def test_runs_of_different_length_are_compared_by_the_step() -> None:
+    found = stepped_run(3, steps=6).compare(stepped_run(3, steps=9))
+    matmul = found.kernels.set_index("name").loc["matmul"]
+    assert matmul[["before", "after"]].tolist() == [5e6, 5e6]
+    assert matmul["change"] == "unchanged"
+    assert found.notes[0] == (
+        "Ranks recorded 6 to 9 steps: values are those of one step, on average."
+    )
 
 
 def test_one_rank_gives_no_interval() -> None:
