@@ -25,7 +25,7 @@ from protonlab.runs._rank_options import VARIABLE, RankOptions
 
 STARTUP = Path(__file__).parent.parent / "startup"
 _PYTHONPATH = "PYTHONPATH"
-_WIDTH = 160  # of an error
+_WIDTH = 100  # of an error
 
 
 def new_folder(given: Path | None, *, joins: bool = False) -> Path:
@@ -201,16 +201,16 @@ class Recorded:
         line = f"Steps {first} to {first + most - 1}, {_seconds(step)} each (median)"
         costs = {n: each.overhead_s for n, each in timed.items() if each.overhead_s is not None}
         if not costs:
-            return [
-                f"{line}; what recording cost is not known: fewer than three steps ran without; "
-                "give --steps FIRST:END"
-            ]
+            unknown = "What recording cost is not known: fewer than three steps ran without; give"
+            return [line, f"{unknown} --steps FIRST:END"]
         cost = median(costs.values())
         worst = max(costs, key=lambda rank: costs[rank])
         share = cost / (step - cost) if step > cost else 0.0
-        told = f"{_signed(cost)} a step ({100 * share:+.1f} %)"
-        more = f", at most {_signed(costs[worst])} in rank {worst}" if len(costs) > 1 else ""
-        return [f"{line}; recording cost {told} against steps without{more}"]
+        told = (
+            f"Recording cost {_signed(cost)} a step ({100 * share:+.1f} %), against steps without"
+        )
+        more = f"; most in rank {worst}, {_signed(costs[worst])}" if len(costs) > 1 else ""
+        return [line, f"{told}{more}"]
 
 
 def _recording(path: Path) -> int:
