@@ -36,6 +36,7 @@ FIGURES = {
     "flame": "protonlab.flame(hand())",
     "flame of a comparison": "protonlab.flame(compared())",
     "bars": "protonlab.bars(hand(), metric='gbyte/s', lines='peak')",
+    "heat map": "protonlab.heatmap(protonlab.Run.from_profiles({0: hand(), 1: hand()}))",
     "stacked bars": "protonlab.bars(hand(), by=('kernel', 'scope'))",
     "bars with whiskers": "protonlab.bars(repeated((100, 120, 140)))",
     "bars of a comparison": "protonlab.bars(compared())",

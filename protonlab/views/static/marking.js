@@ -28,4 +28,4 @@ class Marking {
   }
 }
 
-for (const name of ["bars", "roofline"]) VIEWS.set(name, Marking);
+for (const name of ["bars", "heatmap", "roofline"]) VIEWS.set(name, Marking);
