@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from rank_builders import profiled_run, traced_run
 
+import protonlab
 from protonlab import Run
 from protonlab.cli import main
 from protonlab.display import run_views
@@ -83,6 +84,9 @@ def test_pages_of_runs_are_written(folders: tuple[Path, Path], tmp_path: Path) -
     assert "is probably waited for" in text
     for view in ("flame", "heatmap", "bars"):
         assert re.search(rf'"view": ?"{view}"', text)
+    held = protonlab.load(page)
+    assert isinstance(held, dict)
+    assert list(held) == [f"monday, rank {rank}" for rank in range(4)]
     other = tmp_path / "diff.html"
     assert command("diff", *folders, "-o", other).exit_code == 0
     assert "paired ranks" in other.read_text()

@@ -22,6 +22,7 @@ from protonlab.views.hover import caption, hover_text
 from protonlab.views.layout import empty_layout, fixed_axis, layout_of, title_of
 from protonlab.views.names import cleaned, escaped, shortened, text_width, told_apart
 from protonlab.views.rank_words import WAITING, collective_names, rank_name, run_notes, where_of
+from protonlab.views.sources import keeps_sources
 
 _LONGEST_TICK, _LONGEST_LABEL = 44, 200
 _MOST_COLUMNS = 128
@@ -60,6 +61,7 @@ class _Grid:
     columns: list[tuple[int, int]]
 
 
+@keeps_sources
 def heatmap(run: Run, *, metric: str = "time", top: int = 20) -> HeatmapFigure:
     """Draw kernels by ranks: each cell coloured by how far it lies from the kernel's median.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
-from protonlab.formats.embedded import output_of
-from protonlab.model import Profile, VariantComparison
+from protonlab.formats.embedded import MAX_EMBEDDED_FRAMES, output_of
+from protonlab.model import Profile, Run, VariantComparison
 from protonlab.model.comparison import Comparison
 
 
@@ -19,7 +19,7 @@ class Sources:
     Parameters
     ----------
     profiles
-        Each once; both sides of a comparison of two profiles.
+        Each once; both sides of a comparison of two profiles, and the ranks of a small run.
     variants
         Comparisons of variants.
     """
@@ -37,6 +37,8 @@ class Sources:
                 profiles |= {id(side): side for side in (argument.before, argument.after)}
             elif isinstance(argument, Profile):
                 profiles[id(argument)] = argument
+            elif isinstance(argument, Run):
+                profiles |= {id(own): own for own in _of_ranks(argument)}
             elif isinstance(argument, VariantComparison):
                 variants.append(argument)
         return cls(tuple(profiles.values()), tuple(variants))
@@ -44,6 +46,16 @@ class Sources:
     def bundle(self) -> dict[str, Any]:
         """Part of an output's bundle that carries them."""
         return output_of(self.profiles, self.variants)
+
+
+def _of_ranks(run: Run) -> list[Profile]:
+    """Profiles of a run's ranks, called after them; none of a run that would make pages large."""
+    if sum(len(profile.frames) for profile in run.profiles.values()) > MAX_EMBEDDED_FRAMES:
+        return []
+    return [
+        replace(profile, info=replace(profile.info, name=f"{run.name}, rank {rank}"))
+        for rank, profile in run.profiles.items()
+    ]
 
 
 class View(Protocol):
