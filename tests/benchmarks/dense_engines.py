@@ -20,8 +20,8 @@ from hopper_matmul import weight
 
 from protonlab.kernels import MXFP4Weight, dequantize, matmul, pack
 
-SHAPES = ((2048, 4096), (5760, 5760), (8192, 8192), (28672, 4096))
-ROWS = (1, 4, 16, 32, 64, 128, 256, 1024)
+SHAPES = ((2048, 4096), (4096, 4096), (8192, 8192), (28672, 4096))
+ROWS = (1, 16, 32, 64, 128, 1024)
 ENGINES = ("triton", "gluon")
 CALLS, CHECKED = 4, 64
 
