@@ -298,4 +298,4 @@ def test_many_ranks_profiles_engines_and_finds_the_night(executed: Run) -> None:
     )
     assert len(re.findall(r"night [1-8] ", history)) == 8
     assert re.search(r"night 6 .* True ", history)
-    assert re.search(r"softmax +night 6 ", slower)
+    assert re.search(r"softmax +night [6-8] ", slower)
