@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sweeps import LONG, SHORT, synthetic_comparison, synthetic_compiled, synthetic_sweep
@@ -181,6 +182,22 @@ def test_sizes_that_run_the_same_kernels_share_their_ptx(sweep: EpilogueSweep) -
     assert found.a.ptx == synthetic_compiled().a.ptx
     alone = dataclasses.replace(sweep, compiled={other: compiled[other]})
     assert alone.compiled_of(other) == compiled[other]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"budget_s": 0}, "budget_s=0; give the seconds"),
+        ({"budget_s": "2"}, "budget_s='2'; give the seconds"),
+        ({"within_s": -1}, "within_s=-1; give seconds for all of it, more than 0"),
+        ({"within_s": float("nan")}, "within_s=nan; give seconds"),
+        ({"protocol": "fast"}, "protocol='fast'; use 'sustained' or 'burst'"),
+        ({"seed": -1}, "seed=-1; give a whole number"),
+    ],
+)
+def test_arguments_are_checked_before_anything_is_made(wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(ProtonLabError, match=says):
+        sweep_epilogue(epilogue_cases((1,)), **wrong)
 
 
 def test_without_a_hopper_gpu() -> None:

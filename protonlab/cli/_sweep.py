@@ -11,6 +11,8 @@ import click
 from protonlab.cli._terminal import progress_console
 from protonlab.errors import ProtonLabError
 
+_MOST_REASONS = 3
+
 
 @click.command()
 @click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
@@ -76,7 +78,10 @@ def sweep(target: Path, **asked: Any) -> None:
     if found.was_interrupted and not measured:
         raise KeyboardInterrupt
     if not measured:
-        raise ProtonLabError("nothing was measured. " + " ".join(found.left_out))
+        reasons = [*found.left_out[:_MOST_REASONS]]
+        if len(found.left_out) > len(reasons):
+            reasons.append(f"And {counted(len(found.left_out) - len(reasons), 'case')} more.")
+        raise ProtonLabError("\n  ".join(("nothing was measured.", *reasons)))
     click.echo(str(found))  # also where they cannot be kept
     try:
         found.save(target)

@@ -15,6 +15,7 @@ from protonlab.epilogue._gpu import gpu_problem, has_upstream
 from protonlab.epilogue._problem import EpilogueWeights
 from protonlab.errors import CaptureError, ProtonLabError
 from protonlab.experiment import compare_compiled, compare_variants
+from protonlab.experiment._arguments import check_arguments
 from protonlab.model import ProfileInfo, VariantComparison
 from protonlab.model.compiled import CompiledComparison
 from protonlab.model.epilogue_sweep import INTERRUPTED, EpilogueCase, EpilogueSweep
@@ -91,20 +92,21 @@ def sweep_epilogue(
     CaptureError
         If there is no Hopper GPU.
     ProtonLabError
-        If the budget is not positive.
+        If an argument is not legal.
 
     Examples
     --------
     >>> sweep = protonlab.sweep_epilogue(budget_s=1)  # doctest: +SKIP
     >>> sweep.save("sweep.parquet")  # doctest: +SKIP
     """
+    check_arguments(None, budget_s, None, protocol, seed)
+    if within_s is not None and not within_s > 0:
+        raise ProtonLabError(f"within_s={within_s}; give seconds for all of it, more than 0")
     problem = gpu_problem()
     if problem:
         raise CaptureError(
             f"{problem}; protonlab.recorded.epilogue_sweep() was measured on an H200"
         )
-    if not budget_s > 0:
-        raise ProtonLabError(f"budget_s={budget_s}; give seconds for each case, more than 0")
     wanted = tuple(epilogue_cases() if cases is None else cases)
     run = _Run(budget_s, protocol, seed)
     began = time.monotonic()
