@@ -70,6 +70,11 @@ def test_failure_is_shown_as_one(tmp_path: Path) -> None:
     assert '<pre class="output error">KeyError: &#39;x&#39;</pre>' in export(tmp_path, code(error))
 
 
+def test_page_without_a_heading_is_called_as_its_file(tmp_path: Path) -> None:
+    page = protonlab.export_report(write(tmp_path / "nightly_run.ipynb", code())).read_text()
+    assert "<title>nightly_run</title>" in page
+
+
 def test_what_nbformat_mends_by_itself_needs_no_warning(tmp_path: Path) -> None:
     twins = [{"cell_type": "markdown", "id": "a", "metadata": {}, "source": text} for text in "xy"]
     bare = {"cell_type": "markdown", "metadata": {}, "source": "z"}

@@ -29,6 +29,8 @@ class Page:
     ----------
     title
         The notebook's first heading when it is empty.
+    name
+        Stands in where there is no heading either.
     show_code
         Whether cells show what was typed.
     evidence
@@ -42,6 +44,7 @@ class Page:
     """
 
     title: str = ""
+    name: str = "protonlab"
     show_code: bool = True
     evidence: Sequence[Evidence] = ()
     notes: Sequence[str] = ()
@@ -72,7 +75,7 @@ def render(notebook: NotebookNode, page: Page | None = None) -> str:
     environment = Environment(loader=PackageLoader("protonlab", "page"), autoescape=True)
     return environment.get_template("page.html.jinja").render(
         page=page,
-        title=page.title or contents.title or "protonlab",
+        title=page.title or contents.title or page.name,
         contents=contents.listed,
         cells=[cell for cell in cells if cell.body or cell.outputs],
         style=Markup(_own("page.css") + _highlight_css() + _view_asset("table.css")),

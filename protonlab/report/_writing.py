@@ -66,6 +66,7 @@ def write_page(
     held = {name: each.packed for name, each in named.items() if each.packed}
     page = Page(
         title=title or "",
+        name=target.stem,
         show_code=options.show_code,
         evidence=[*_evidence(named), *_measured(notebook)],
         notes=list(_notes(named, options, scrubber)),
