@@ -69,7 +69,7 @@ class KernelSums:
         pyarrow.Table
             Columns `SUM_COLUMNS`, then one for each additive metric and the ideal times behind
             ``util``. ``_row`` is `KERNEL`, or `TOTAL` for the sums over all that was not launched
-            by profiling itself. Rows are in the order of ranks and steps.
+            by profiling itself.
         """
         arrow = pyarrow()
         self._add_up()
@@ -85,7 +85,7 @@ class KernelSums:
         for table, row in ((sums, KERNEL), (totals, TOTAL)):
             rows = arrow.repeat(arrow.scalar(row), len(table))
             tables.append(table.append_column(ROW, rows))
-        result = joined(tables).sort_by([(name, "ascending") for name in (*_KEY, ROW)])
+        result = joined(tables)
         return result.select(
             [*SUM_COLUMNS, *(name for name in result.column_names if name not in SUM_COLUMNS)]
         )

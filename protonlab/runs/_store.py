@@ -119,12 +119,15 @@ class Store:
         ProtonLabError
             If the store refuses it, or goes on failing.
         """
-        if self.is_local:
-            self._insist(lambda: self._write_here(name, data), name)
-        elif self._protocols & _WHOLE:
-            self._insist(lambda: self._place[0].pipe_file(self.path(name), data), name)
-        else:
-            self._write_aside(name, data)
+        try:
+            if self.is_local:
+                self._insist(lambda: self._write_here(name, data), name)
+            elif self._protocols & _WHOLE:
+                self._insist(lambda: self._place[0].pipe_file(self.path(name), data), name)
+            else:
+                self._write_aside(name, data)
+        except FileNotFoundError as error:  # of the place: a bucket is not made by the way
+            raise ProtonLabError(f"{self.url}: {name} cannot be written: {error}") from error
 
     def _write_here(self, name: str, data: bytes) -> None:
         path = Path(self.path(name))

@@ -130,6 +130,17 @@ def test_a_store_that_fails_for_good_leaves_the_archive_as_it_was(
     assert len(frames(archive)) == 4
 
 
+def test_a_place_that_is_not_there_is_named() -> None:
+    def no_bucket(path: str) -> None:
+        raise FileNotFoundError("The specified bucket does not exist")
+
+    Flaky.before_write.append(no_bucket)
+    with pytest.raises(
+        ProtonLabError, match=r"flakybucket://b.*The specified bucket does not exist"
+    ):
+        Archive("flakybucket://b/archive").append(night(0, 100), name="a")
+
+
 def test_files_that_are_cut_off_are_named_and_repaired(tmp_path: Path) -> None:
     archive = Archive(tmp_path)
     archive.append(night(0, 100), name="a")
