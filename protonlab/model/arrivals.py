@@ -56,7 +56,7 @@ def judge(collectives: Collectives, clocks: ClockAlignment, skip: int) -> Stragg
         return told(
             f"Cannot tell who is waited for: of {counted(steps, 'step')} none is left without the "
             f"first {left}, which the start of a session skews; record more steps.",
-            *((), empty.assign(late_ns=np.nan), 0, "step"),
+            *((), empty.assign(late_ns=np.nan, waited_ns=np.nan, last=0, z=np.nan), 0, "step"),
         )
     arrivals = _arrivals(used, stepped)
     table, unit, n = arrivals.table, arrivals.wording.unit, len(arrivals.late)

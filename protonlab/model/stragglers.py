@@ -66,12 +66,12 @@ class Stragglers:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return "\n".join((self.verdict, *self.notes, self._rows.to_string()))
+        return "\n".join((self.verdict, *self.notes, self._rows.to_string(index=False)))
 
     def _repr_html_(self) -> str:
         sentences = (f"<b>{html.escape(self.verdict)}</b>", *map(html.escape, self.notes))
         lines = "".join(f"<div>{each}</div>" for each in sentences)
-        return f"{lines}{self._rows.to_html(border=0)}"
+        return f"{lines}{self._rows.to_html(border=0, index=False)}"
 
     @property
     def _rows(self) -> pd.DataFrame:
@@ -92,4 +92,8 @@ class Stragglers:
             for name, column in rows.items()
         }
         heads = {name: str(name).removesuffix("_ns") for name in texts}
-        return pd.DataFrame(texts, index=rows.index).rename(columns=heads)
+        if rows["z"].isna().all():  # too few ranks for one
+            texts.pop("z")
+        return pd.DataFrame({"rank": [f"{rank}" for rank in rows.index], **texts}).rename(
+            columns=heads
+        )

@@ -44,6 +44,13 @@ def test_with_the_first_step_the_same_traces_tell_nothing() -> None:
     assert found.ranks == ()
 
 
+def test_leaving_all_steps_out_leaves_nothing_to_tell() -> None:
+    found = Run("ddp", {}, traces=real("trace_")).stragglers(skip=3)  # type: ignore[arg-type]
+    assert not found.known
+    assert "of 3 steps none is left without the first 3" in repr(found)
+    assert [*found.table] == ["late_ns", "waited_ns", "last", "z"]
+
+
 def test_the_sums_of_the_same_run_contradict_themselves() -> None:
     found = Run("ddp", real("")).stragglers()  # type: ignore[arg-type]
     assert not found.known

@@ -159,7 +159,7 @@ def test_load_points_to_load_run(tmp_path: Path) -> None:
         protonlab.load(tmp_path)
 
 
-def test_ten_thousand_ranks_that_left_nothing_take_seconds(tmp_path: Path) -> None:
+def test_ranks_that_left_nothing_cost_little(tmp_path: Path) -> None:
     ranks = 1_000
     for rank in range(ranks):
         record(tmp_path, rank, world_size=10_000, state="recording")
