@@ -26,8 +26,9 @@ Profile the GPU kernels of a cell, or of one statement, and show what ran.
   %proton [OPTION=VALUE ...] STATEMENT   one statement; -- ends the options
   p = %proton [OPTION=VALUE ...] STATEMENT
 
-The cell runs as if the line were not there; its profile (or trace) is left in NAME and in _proton.
-An assigned %proton returns it and shows nothing. Each option may also be written --OPTION
-VALUE; quotes hold a value with spaces together, everything else is taken as it stands.
+The cell runs as if the line were not there; its profile (a trace, or a run of ranks) is left in
+NAME and in _proton. An assigned %proton returns it and shows nothing. Each option may also be
+written --OPTION VALUE; quotes hold a value with spaces together, everything else is taken as it
+stands.
 
 {options}"""
