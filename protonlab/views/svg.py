@@ -74,7 +74,8 @@ def drawing(figure: Mapping[str, Any]) -> str:
     for note in layout.get("annotations") or ():
         body += _note(note, plane)
     if layout.get("showlegend"):
-        body += _legend([trace for trace in traces if trace.get("showlegend")], plane)
+        shown = [trace for trace in traces if trace.get("showlegend")]
+        body += _legend(shown, layout.get("legend") or {}, plane)
     hatches = _hatches(traces)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={quoteattr(title)} '
@@ -223,10 +224,14 @@ def _ticks(plane: Plane, layout: Mapping[str, Any]) -> Iterator[str]:
             yield _text(8, plane.y.end - 8, title, theme.MUTED.light)
 
 
-def _legend(traces: list[Mapping[str, Any]], plane: Plane) -> Iterator[str]:
+def _legend(
+    traces: list[Mapping[str, Any]], about: Mapping[str, Any], plane: Plane
+) -> Iterator[str]:
     names = [unmarked(str(trace.get("name") or "")) for trace in traces]
     places, rows = legend_places(names)
     top = plane.height - theme.LEGEND_HEIGHT * rows
+    if about.get("yanchor") == "top":  # right below the notes, also where it takes fewer rows
+        top = min(top, plane.height * (1 - float(about["y"])))
     for trace, name, (x, row) in zip(traces, names, places, strict=True):
         y = top + row * theme.LEGEND_HEIGHT
         marker = trace.get("marker") or {}

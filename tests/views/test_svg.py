@@ -142,6 +142,19 @@ def test_legend_takes_as_many_rows_as_it_needs() -> None:
     assert len({y for text, _, y in texts(svg) if text.startswith("n")}) == 2
 
 
+def test_legend_that_needs_fewer_rows_than_there_is_room_for_stays_below_the_notes() -> None:
+    traces = [bar(name=f"n{i}", showlegend=True) for i in range(2)]
+    bottom, below = (
+        drawn(traces, showlegend=True, height=400, legend=legend)
+        for legend in ({"y": 0, "yanchor": "bottom"}, {"y": 0.25, "yanchor": "top"})
+    )
+    first, second = (
+        {y for text, _, y in texts(svg) if text in ("n0", "n1")} for svg in (bottom, below)
+    )
+    assert second == {300 + 12}
+    assert min(first) > 300 + 12
+
+
 @pytest.mark.parametrize(
     "change",
     [
