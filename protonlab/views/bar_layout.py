@@ -13,7 +13,7 @@ from protonlab.model import Metric
 from protonlab.model.frames import FloatArray
 from protonlab.views import theme
 from protonlab.views.figure import ProfileFigure
-from protonlab.views.layout import layout_of
+from protonlab.views.layout import NOTE_LINE, layout_of
 from protonlab.views.names import escaped, text_width, unmarked
 from protonlab.views.reference_lines import ReferenceLine, notes_of, shapes_of
 
@@ -61,7 +61,8 @@ def bar_layout(
     room = theme.NOMINAL_WIDTH - names - theme.MARGIN["l"] - theme.MARGIN["r"]
     after, ahead = _value_room(values[:, 0], texts)
     reach = reach_of(values, lines, ahead / max(room - after - ahead, 1.0))
-    wrapped = [line for note in notes for line in textwrap.wrap(note, int(room / _LETTER))]
+    width = min(NOTE_LINE, int(room / _LETTER))  # the layout would break what is longer once more
+    wrapped = [line for note in notes for line in textwrap.wrap(note, width)]
     rows = math.ceil(len(ticks) * tall)
     layout = layout_of("bars", title, rows, legend=legend, notes=wrapped) | {
         "xaxis": {"visible": False, "range": list(reach), "fixedrange": True},

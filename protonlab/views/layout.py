@@ -10,7 +10,7 @@ from protonlab.views import theme
 from protonlab.views.names import cleaned, escaped, shortened, text_width
 
 View = Literal["flame", "bars", "timeline", "roofline", "pairs", "sweep", "heatmap"]
-_NOTE_LINE = 105  # letters, which a notebook beside a file browser has room for
+NOTE_LINE = 105  # letters, which a notebook beside a file browser has room for
 _SWATCH, _GAP = 18, 20  # pixels of a legend: before a text, and behind it
 
 
@@ -38,7 +38,7 @@ def layout_of(
     notes
         Sentences under the boxes, not escaped; each begins a line.
     """
-    lines = [line for note in notes for line in textwrap.wrap(note, _NOTE_LINE)]
+    lines = [line for note in notes for line in textwrap.wrap(note, NOTE_LINE)]
     below = theme.LEGEND_HEIGHT * legend
     if lines:
         below += theme.NOTE_HEIGHT * len(lines) + _GAP // 2
