@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import fsspec
 import pytest
 from click.testing import CliRunner, Result
 from rank_builders import profiled_run, traced_run
@@ -140,6 +141,20 @@ def test_a_run_shows_who_is_waited_for_and_its_figures() -> None:
     traces = run_views(traced_run(2), draws=True)
     assert [type(part).__name__ for part in traces] == ["Summary", "InWords", "TimelineFigure"]
     assert len(run_views(Run.from_profiles({}), draws=True)) == 1
+
+
+def test_a_run_behind_a_url_is_viewed_too(folders: tuple[Path, Path]) -> None:
+    memory = fsspec.filesystem("memory")
+    for folder in folders:
+        memory.put(str(folder), f"/nightly/{folder.name}", recursive=True)
+    try:
+        output = command("view", "memory://nightly/monday").output
+        compared = command("diff", "memory://nightly/monday", folders[1]).output
+    finally:
+        memory.rm("/nightly", recursive=True)
+    assert output.startswith("monday · time · 4 ranks")
+    assert "3 paired ranks" in compared
+    assert command("view", "memory://nightly/gone").exit_code == 1
 
 
 def test_what_a_file_says_is_not_obeyed_by_the_terminal(tmp_path: Path) -> None:

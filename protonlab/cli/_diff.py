@@ -38,8 +38,8 @@ from protonlab.cli._terminal import print_tree
 @click.option("--name-a", metavar="NAME", help="Which profile of A, where A is a report.")
 @click.option("--name-b", metavar="NAME", help="Which profile of B, where B is a report.")
 def diff(
-    before: Path,
-    after: Path,
+    before: Path | str,
+    after: Path | str,
     *,
     metric: str,
     depth: int | None,
@@ -61,7 +61,7 @@ def diff(
     from protonlab.model import compare
     from protonlab.views import comparison_tree
 
-    if before.is_dir() or after.is_dir():
+    if isinstance(before, str) or isinstance(after, str) or before.is_dir() or after.is_dir():
         diff_runs(
             before,
             after,

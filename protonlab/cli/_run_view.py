@@ -15,11 +15,34 @@ from protonlab.errors import ProtonLabError
 if TYPE_CHECKING:
     from protonlab.model import Run
 
-FOLDER_OR_FILE = click.Path(exists=True, path_type=Path)
+
+class FolderOrFile(click.Path):
+    """A path that is there, or the URL of a run's folder, as text."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Leave a URL as it is."""
+        if isinstance(value, str) and "://" in value:
+            return value
+        return super().convert(value, param, ctx)
+
+
+FOLDER_OR_FILE = FolderOrFile(exists=True, path_type=Path)
+
+
+def is_folder(source: Path | str) -> bool:
+    """Whether a command was given a folder, here or behind a URL."""
+    return isinstance(source, str) or source.is_dir()
+
+
+def path_for(source: Path | str) -> Path:
+    """Path whose name a page takes."""
+    if isinstance(source, str):
+        return Path(source.rstrip("/").rsplit("/", 1)[-1])
+    return source.resolve()
 
 
 def view_run(
-    folder: Path,
+    folder: Path | str,
     *,
     metrics: list[str] | None,
     include: str | None,
@@ -61,8 +84,8 @@ def view_run(
 
 
 def diff_runs(
-    before: Path,
-    after: Path,
+    before: Path | str,
+    after: Path | str,
     *,
     metric: str,
     depth: int | None,
@@ -82,15 +105,15 @@ def diff_runs(
     from protonlab.views import comparison_tree
 
     for one, other in ((before, after), (after, before)):
-        if not one.is_dir():
+        if not is_folder(one):
             raise ProtonLabError(
                 f"{other} is the folder of a run and {one} a file; compare a run with a run, or "
-                f"the file of one rank ({other / 'rank-00000.hatchet'}) with a file"
+                f"the file of one rank ({other}/rank-00000.hatchet) with a file"
             )
     comparison = load_run(before).compare(load_run(after), metric=metric)
     if page or output is not None:
-        title = f"{before.resolve().name} → {after.resolve().name}"
-        write_views(comparison_views(comparison), title, page_path(after.resolve(), output))
+        title = f"{path_for(before).name} → {path_for(after).name}"
+        write_views(comparison_views(comparison), title, page_path(path_for(after), output))
         return
     print_tree(comparison_tree(comparison, depth=depth, order=order))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from protonlab.cli._page import page_path, write_views
-from protonlab.cli._run_view import FOLDER_OR_FILE, view_run
+from protonlab.cli._run_view import FOLDER_OR_FILE, path_for, view_run
 from protonlab.cli._source import kind_of, read_source
 from protonlab.cli._terminal import print_tree, printable
 from protonlab.errors import ProtonLabError
@@ -47,7 +47,7 @@ _MOST_NAMES, _LONGEST_NAME = 12, 76
 )
 @click.option("--name", help="Which profile of a report to show.")
 def view(
-    file: Path,
+    file: Path | str,
     *,
     metrics: str | None,
     include: str | None,
@@ -66,7 +66,7 @@ def view(
     matched from the start of the name. Traces, saved comparisons and sweeps
     have no tree; they say what they hold.
 
-    FILE may also be the folder of a run: then the trees of its ranks are one,
+    FILE may also be the folder of a run, or its URL: then the trees of its ranks are one,
     and the lines below say which ranks are missing, and which one the others
     wait for.
 
@@ -78,7 +78,7 @@ def view(
     from protonlab.views import profile_tree
 
     wanted = [part.strip() for part in metrics.split(",") if part.strip()] if metrics else None
-    if file.is_dir():
+    if isinstance(file, str) or file.is_dir():
         if name is not None:
             raise ProtonLabError(f"--name {name}: {file} is the folder of a run, no report")
         view_run(
@@ -88,7 +88,7 @@ def view(
             exclude=exclude,
             depth=depth,
             order=order,
-            page=page_path(file.resolve(), output) if flame or output is not None else None,
+            page=page_path(path_for(file), output) if flame or output is not None else None,
         )
         return
     found = read_source(file, name)
