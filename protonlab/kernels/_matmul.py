@@ -22,7 +22,7 @@ Engine = Literal["auto", "triton", "gluon", "reference"]
 
 # One weight, by tests/benchmarks/dense_engines.py: Gluon takes up to 0.6 µs longer to start, and a
 # few tiles of few rows do not pay that back. A tile has 128 columns, an H200 132 multiprocessors.
-_FEW_COLUMNS, _MANY_COLUMNS, _FEW_ROWS = 4096, 132 * 128, 16
+_FEW_COLUMNS, _MANY_COLUMNS, _FEW_ROWS = 5120, 132 * 128, 16
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,7 +109,7 @@ def by_triton(contest: Contest) -> dict[str, float | None]:
         return dict.fromkeys(contest.variants)
     bench = triton.testing.do_bench_cudagraph
     return {
-        name: 1e3 * statistics.median(bench(call, rep=300, return_mode="median") for _ in range(3))
+        name: 1e3 * statistics.median(bench(call, rep=60, return_mode="median") for _ in range(3))
         for name, call in contest.variants.items()
     }
 

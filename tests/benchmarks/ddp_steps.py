@@ -108,7 +108,7 @@ def train(times: Path, slow: int) -> None:
     from torch.nn.parallel import DistributedDataParallel
 
     @triton.jit
-    def _half(x_ptr: Any, y_ptr: Any, n: Any, BLOCK: tl.constexpr) -> None:
+    def _half(x_ptr, y_ptr, n, BLOCK: tl.constexpr):  # noqa: ANN001, ANN202
         at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
         tl.store(y_ptr + at, 0.5 * tl.load(x_ptr + at, at < n), at < n)
 

@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import time
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -18,7 +17,7 @@ import triton.profiler as proton
 
 
 @triton.jit
-def _scale(x_ptr: Any, y_ptr: Any, n: Any, BLOCK: tl.constexpr) -> None:
+def _scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):  # noqa: ANN001, ANN202
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(y_ptr + at, 2.0 * tl.load(x_ptr + at, at < n), at < n)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -22,7 +21,7 @@ apart = pytest.mark.skipif(not PHASES, reason="steps are told apart from Triton 
 
 
 @triton.jit
-def _scale(x_ptr: Any, n: Any, BLOCK: tl.constexpr) -> None:
+def _scale(x_ptr, n, BLOCK: tl.constexpr):  # noqa: ANN001, ANN202
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(x_ptr + at, 0.5 * tl.load(x_ptr + at, at < n), at < n)
 
