@@ -80,6 +80,24 @@ def test_expected_error_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
     assert result.stderr == "Error: cannot write the page missing/page.html: no folder missing\n"
 
 
+def test_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path: Path) -> None:
+    recorded.graph_exclude().save(tmp_path / "p.hatchet")
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [str(COMMAND), "view", "p.hatchet"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert result.returncode == 1
+    assert result.stderr == "Error: standard output: No space left on device\n"
+    plain = run(tmp_path, "view", "p.hatchet", PYTHONIOENCODING="ascii")
+    assert (plain.returncode, plain.stderr) == (0, "")
+    assert "?? replays" in plain.stdout  # where lines would be drawn
+
+
 def test_doctor_says_whether_recording_works_by_its_exit_code(tmp_path: Path) -> None:
     result = run(tmp_path, "doctor")
     assert (result.returncode, result.stderr) == (0, "")

@@ -7,6 +7,9 @@ typed wrongly; 130, interrupted by Ctrl-C. A command imports what it needs when 
 
 from __future__ import annotations
 
+import errno
+import io
+import sys
 from typing import Any
 
 import click
@@ -33,10 +36,18 @@ class _Commands(click.Group):
     """Commands whose expected errors are a line, not a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # which may be of a language without lines
+                stream.reconfigure(errors="replace")
         try:
             return super().invoke(ctx)
         except ProtonLabError as error:
             raise click.ClickException(printable(str(error))) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # nobody reads on; click ends quietly
+                raise
+            where = error.filename or "standard output"
+            raise click.ClickException(f"{where}: {error.strerror or error}") from error
         except KeyboardInterrupt:
             click.echo("\nInterrupted.", err=True)
             ctx.exit(_INTERRUPTED)

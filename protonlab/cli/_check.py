@@ -61,20 +61,17 @@ def check(
         threshold_of(threshold)
     except ProtonLabError as error:
         raise click.UsageError(str(error)) from error
-    try:
-        gate = judged(
-            baseline,
-            candidate,
-            threshold=threshold,
-            metric=metric,
-            include=include,
-            absolute=absolute,
-        )
-        click.echo(printable(str(gate)))  # whatever comes of the summaries
-        for path, text in ((markdown, gate.to_markdown), (junit, gate.to_junit)):
-            if path is not None:
-                write_atomically([text()], path)
-    except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
+    gate = judged(
+        baseline,
+        candidate,
+        threshold=threshold,
+        metric=metric,
+        include=include,
+        absolute=absolute,
+    )
+    click.echo(printable(str(gate)))  # whatever comes of the summaries
+    for path, text in ((markdown, gate.to_markdown), (junit, gate.to_junit)):
+        if path is not None:
+            write_atomically([text()], path)
     if not gate.passed:
         context.exit(1)

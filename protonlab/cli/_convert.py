@@ -33,17 +33,14 @@ def convert(source: Path, target: Path, name: str | None) -> None:
     from protonlab.formats import load
     from protonlab.model import Trace
 
-    try:
-        loaded: Any = choose(load(source), source, name)
-        wanted = target.name.lower().removesuffix(".gz")
-        if isinstance(loaded, Trace) and (
-            wanted.endswith(".speedscope.json") or not wanted.endswith((".chrome_trace", ".json"))
-        ):
-            raise ProtonLabError(
-                f"{source} is a trace, not a tree; give the target a name that ends in "
-                ".chrome_trace or .json. Perfetto and speedscope.app open it as it is"
-            )
-        loaded.save(target)
-    except OSError as error:
-        raise click.ClickException(f"{error.filename or target}: {error.strerror}") from error
+    loaded: Any = choose(load(source), source, name)
+    wanted = target.name.lower().removesuffix(".gz")
+    if isinstance(loaded, Trace) and (
+        wanted.endswith(".speedscope.json") or not wanted.endswith((".chrome_trace", ".json"))
+    ):
+        raise ProtonLabError(
+            f"{source} is a trace, not a tree; give the target a name that ends in "
+            ".chrome_trace or .json. Perfetto and speedscope.app open it as it is"
+        )
+    loaded.save(target)
     click.echo(f"{target}: {target.stat().st_size:,} bytes")
