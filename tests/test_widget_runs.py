@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import queue
 import time
 
 import psutil
@@ -87,14 +89,17 @@ def test_an_interrupt_of_a_cell_that_waits_stops_the_run() -> None:
         start = "from protonlab import EpilogueWidget\npanel = EpilogueWidget(source='replay')"
         client.execute_interactive(f"{start}\npanel.running = True", timeout=60)
         waiting = client.execute("await panel.stopped()")
-        time.sleep(0.5)  # of the 4 s that a replay takes
-        manager.interrupt_kernel()
-        reply = client.get_shell_msg(timeout=2)
+        reply = None
+        while reply is None:  # until it is in the cell: before, a kernel ignores interrupts
+            time.sleep(0.2)  # of the 4 s that a replay takes
+            manager.interrupt_kernel()
+            with contextlib.suppress(queue.Empty):
+                reply = client.get_shell_msg(timeout=0.3)
         assert reply["parent_header"]["msg_id"] == waiting
         assert reply["content"]["status"] == "error"
         state = {"state": "(panel.running, panel._run.is_going_on, panel.words['status'])"}
         client.execute("await panel.stopped()", user_expressions=state)
-        reply = client.get_shell_msg(timeout=2)
+        reply = client.get_shell_msg(timeout=10)
         shown = reply["content"]["user_expressions"]["state"]["data"]["text/plain"]
         assert shown == "(False, False, 'Interrupted.')"
     finally:
