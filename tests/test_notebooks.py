@@ -274,6 +274,7 @@ def test_many_ranks_says_what_the_recorded_run_says(executed: Run) -> None:
     assert f"{first[1]:.0f} ms on rank 1, {first[0]:.0f} ms on rank 0" in prose
     assert second["label"].startswith("nvjet")
     assert second[1] > 1.5 * second[0]
+    assert (ranks["spread"].iloc[2:20] < 0.11).all()  # "about a tenth at most"
     found = run.stragglers()
     assert (found.known, found.ranks, found.n) == (True, (1,), 2)
     assert found.table["last"].to_dict() == {0: 0, 1: 16}
