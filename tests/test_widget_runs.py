@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import queue
 import time
 
 import psutil
@@ -86,15 +84,20 @@ def test_an_interrupt_of_a_cell_that_waits_stops_the_run() -> None:
     try:
         client.start_channels()
         client.wait_for_ready(timeout=60)
-        start = "from protonlab import EpilogueWidget\npanel = EpilogueWidget(source='replay')"
-        client.execute_interactive(f"{start}\npanel.running = True", timeout=60)
-        waiting = client.execute("await panel.stopped()")
-        reply = None
-        while reply is None:  # until it is in the cell: before, a kernel ignores interrupts
-            time.sleep(0.2)  # of the 4 s that a replay takes
-            manager.interrupt_kernel()
-            with contextlib.suppress(queue.Empty):
-                reply = client.get_shell_msg(timeout=0.3)
+        start = (
+            "from protonlab import EpilogueWidget\n"
+            "from protonlab.widget import _replay\n"
+            "_replay._REPLAY_S = 600\n"
+            "panel = EpilogueWidget(source='replay')\n"
+            "panel.running = True"
+        )
+        client.execute_interactive(start, timeout=60)
+        waiting = client.execute("print('waits')\nawait panel.stopped()")
+        while client.get_iopub_msg(timeout=30)["content"].get("text") != "waits\n":
+            pass
+        time.sleep(0.5)
+        manager.interrupt_kernel()
+        reply = client.get_shell_msg(timeout=30)
         assert reply["parent_header"]["msg_id"] == waiting
         assert reply["content"]["status"] == "error"
         state = {"state": "(panel.running, panel._run.is_going_on, panel.words['status'])"}
