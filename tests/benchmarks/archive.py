@@ -1,0 +1,452 @@
+"""How an archive grows: many ranks' profiles put in and asked about, on workers that are processes.
+
+    python tests/benchmarks/archive.py [--profiles 2000] [--repeats 3] [--json PATH] [--folder DIR]
+
+Profiles: 10,000 frames each, seeded: the steps of three real ones (a GPT's training step, a rank of
+a data-parallel one, a mixture of experts, all on H200s) again and again, with times, bytes and
+flops that scatter by 5 %. Every run is one of 8 ranks in a folder with manifests, as
+`protonlab run` leaves it. From two thirds of the runs on some kernels take 10 % longer, and in
+every fourth run a rank computes 20 % longer.
+
+Growth: an eighth, a quarter, half, and all of the profiles into a new archive each, on two fresh
+workers of one thread; then `history`, `regressions` and `stragglers`. Seconds by the number of
+profiles: the fit a + b n, the share of the variance that it explains, and the exponent of a power
+law through the same points; of putting in also for the workers' processor time, which says more
+where the machine has other things to do. Memory: the most that a worker ever held (VmHWM).
+
+Ratios, on at most 400 of the profiles, in turn, medians of the repeats: two workers to one; and, on
+one worker, the archive to pyarrow alone: the same files loaded, their tables written with
+``pyarrow.parquet.write_table``, and nothing else. "At hand" is the same without loading: profiles
+in memory, 32 as an archive takes at a time, in this process, in processor time.
+
+Last: a run of 2,048 ranks of 200 frames, for what small files hold and cost; and 10,000 empty ranks
+as one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet
+from distributed import Client, LocalCluster, wait
+
+import protonlab
+from protonlab import Archive, Profile
+from protonlab.model.frames import FRAME_COLUMNS
+from protonlab.model.manifest import RankManifest, manifest_name
+from protonlab.model.parquet import parquet_table
+from protonlab.runs._append import store_batch
+from protonlab.runs._commits import holdings, read_commits
+from protonlab.runs._parts import COMPRESSION
+from protonlab.runs._sources import BATCH, source_of
+from protonlab.runs._store import store_at
+
+HERE = Path(__file__).parents[1] / "profiles"
+RECORDED = Path(protonlab.__file__).parent / "recorded"
+REAL = (
+    HERE / "gpt_train_3.9.0.hatchet",
+    HERE / "ddp_rank0_3.9.0.hatchet",
+    RECORDED / "moe_sweep_3.9.0.hatchet",
+)
+RANKS, SLOWER, SCATTER = 8, 1.1, 0.05
+MOST_FOR_RATIOS = 400
+SLOWER_KERNEL = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"
+PACKAGES = ("pyarrow", "dask", "distributed", "fsspec", "ruptures", "pandas", "numpy")
+
+
+def template(frames: int) -> Profile:
+    """One profile of so many frames: the steps of the real ones, each below a scope of its own."""
+    parts = [protonlab.load(path) for path in REAL]
+    assert all(isinstance(part, Profile) for part in parts)
+    first: Any = parts[0]
+    tables = [part.frames.astype(dict.fromkeys(_TEXT, object)) for part in parts]
+    rows = [tables[0].iloc[:1]]
+    count, step = 1, 0
+    while count < frames:
+        table = tables[step % len(tables)].iloc[: frames - count].copy()
+        parent = table["parent_id"].to_numpy() + count
+        table["parent_id"] = np.where(table["parent_id"] < 0, 0, parent)
+        table["depth"] += 1
+        table.iloc[0, table.columns.get_indexer(["name", "label", "kind"])] = [
+            *[f"step_{step}"] * 2,
+            "scope",
+        ]
+        rows.append(table)
+        count, step = count + len(table), step + 1
+    result = pd.concat(rows, ignore_index=True)
+    columns = {each.column: each for part in parts for each in part.columns}
+    for name in _TEXT:
+        result[name] = pd.Categorical(result[name])
+    kinds = first.frames[["kind", "hook"]].dtypes
+    result = result.astype({"kind": kinds["kind"], "hook": kinds["hook"]})
+    for name in columns:
+        if result[name].dtype == object:
+            result[name] = result[name].astype("Int64" if columns[name].additive else object)
+    result.index.name = "frame_id"
+    return replace(
+        first, frames=result[[*FRAME_COLUMNS, *columns]], columns=tuple(columns.values())
+    )
+
+
+_TEXT = ("name", "kernel", "label", "kind", "hook", "device_type")
+
+
+def varied(profile: Profile, run: int, rank: int, runs: int) -> Profile:
+    """What one rank of one run recorded."""
+    rng = np.random.default_rng([run, rank])
+    frames = profile.frames.copy()
+    slow = frames["name"].astype(str).str.startswith("nvjet_sm90_tst_256x128").to_numpy()
+    factor = rng.normal(1, SCATTER, len(frames)) * (1 + 0.002 * rng.normal())
+    if run >= 2 * runs // 3:
+        factor = np.where(slow, factor * SLOWER, factor)
+    if run % 4 == 0 and rank == 3:
+        factor = np.where(frames["name"].astype(str).str.contains("nccl"), factor, 1.2 * factor)
+    for column in profile.columns:
+        if column.additive and column.column != "count":
+            values = frames[column.column]
+            scaled = values.to_numpy(np.float64, na_value=np.nan) * factor
+            frames[column.column] = (
+                pd.array(np.round(scaled), dtype="Int64")
+                if pd.api.types.is_integer_dtype(values.dtype)
+                else scaled
+            )
+    day = pd.Timestamp("2026-01-01T00:00:00Z") + pd.Timedelta(days=run)
+    return replace(profile, frames=frames, info=replace(profile.info, when=day.isoformat()))
+
+
+def write_run(folder: Path, profile: Profile, run: int, runs: int, ranks: int) -> Path:
+    """Write the folder of one run."""
+    folder.mkdir(parents=True)
+    for rank in range(ranks):
+        own = varied(profile, run, rank, runs)
+        name = manifest_name(rank)
+        file = name.replace(".json", ".hatchet")
+        own.save(folder / file)
+        manifest = RankManifest(
+            rank=rank,
+            world_size=ranks,
+            state="complete",
+            started=own.info.when,
+            files=(file,),
+            gpu_uuid=f"GPU-{rank}",
+            host=f"node{rank // 8}",
+            versions=own.info.versions,
+        )
+        (folder / name).write_text(json.dumps(manifest.to_dict()))
+    return folder
+
+
+def high_water() -> int:
+    """Most bytes that this process ever held."""
+    return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+
+
+def busy(client: Client) -> float:
+    """Seconds of processor time that the workers have taken so far."""
+    return sum(client.run(time.process_time).values())
+
+
+@contextmanager
+def cluster(workers: int) -> Iterator[Client]:
+    """Fresh workers of one thread each; protonlab is loaded in them."""
+    with (
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs="ERROR"
+        ) as made,
+        Client(made) as client,
+    ):
+        client.run(warm_up)
+        yield client
+
+
+def warm_up() -> None:
+    """Load what the work needs, as it would be on a cluster that is up."""
+    profile = protonlab.load(REAL[0])
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Archive(folder)
+        archive.append(profile, name="warm up")
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """Wall time of a call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def fresh(folder: Path) -> Archive:
+    """An archive in a folder that is empty."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return Archive(folder, progress=False)
+
+
+def growth(folders: Sequence[Path], work: Path) -> list[dict[str, Any]]:
+    """Put in and ask, with ever more profiles."""
+    rows = []
+    for part in (8, 4, 2, 1):
+        some = folders[: max(1, len(folders) // part)]
+        with cluster(2) as client:
+            archive = fresh(work / "archive")
+            row: dict[str, Any] = {"profiles": RANKS * len(some)}
+            before = busy(client)
+            row["ingest_s"] = seconds(lambda archive=archive, some=some: archive.ingest(some))
+            row["ingest_processor_s"] = busy(client) - before
+            row["worker_bytes_after_ingest"] = max(client.run(high_water).values())
+            row["history_s"] = seconds(lambda archive=archive: archive.history(SLOWER_KERNEL))
+            row["regressions_s"] = seconds(archive.regressions)
+            row["stragglers_s"] = seconds(archive.stragglers)
+            row["worker_bytes"] = max(client.run(high_water).values())
+            row["this_process_bytes"] = high_water()
+            row["regressions_found"] = len(archive.regressions("5%"))
+            row["stragglers_found"] = archive.stragglers()["gpu_uuid"].tolist()
+            files = [path for path in (work / "archive").rglob("*") if path.is_file()]
+            row["files"] = len(files)
+            for kind, head in (("part", "run="), ("kernel", "_kernels"), ("commit", "_commits")):
+                sizes = [
+                    f.stat().st_size
+                    for f in files
+                    if f.relative_to(work / "archive").parts[0].startswith(head)
+                ]
+                row[f"{kind}_files"], row[f"{kind}_bytes"] = len(sizes), sum(sizes)
+            rows.append(row)
+            print(
+                f"{row['profiles']:6} profiles: ingest {row['ingest_s']:7.1f} s, history "
+                f"{row['history_s']:.2f} s, regressions {row['regressions_s']:.2f} s, stragglers "
+                f"{row['stragglers_s']:.2f} s; a worker held {row['worker_bytes'] / 2**20:.0f} MiB"
+            )
+    return rows
+
+
+def fitted(rows: Sequence[dict[str, Any]], name: str) -> dict[str, float]:
+    """Fit seconds by profiles."""
+    n = np.array([row["profiles"] for row in rows], float)
+    t = np.array([row[name] for row in rows])
+    slope, start = np.polyfit(n, t, 1)
+    left = t - (start + slope * n)
+    return {
+        "start_s": start,
+        "ms_a_profile": 1000 * slope,
+        "explained": float(1 - (left**2).sum() / ((t - t.mean()) ** 2).sum()),
+        "exponent": float(np.polyfit(np.log(n), np.log(t), 1)[0]),
+    }
+
+
+def pyarrow_alone(files: Sequence[str], folder: str) -> None:
+    """Load profiles and write their tables, as a person would without an archive."""
+    for number, file in enumerate(files):
+        table = parquet_table(protonlab.load(file))
+        pyarrow.parquet.write_table(
+            table, f"{folder}/{os.getpid()}-{Path(files[0]).parent.name}-{number}.parquet",
+            compression=COMPRESSION,
+        )  # fmt: skip
+
+
+def alone(client: Client, folders: Sequence[Path], work: Path) -> None:
+    """The same files through pyarrow alone, in tasks of the same size."""
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    tasks = []
+    for folder in folders:
+        files = sorted(map(str, folder.glob("*.hatchet")))
+        tasks += [files[first : first + BATCH] for first in range(0, len(files), BATCH)]
+    futures = client.map(pyarrow_alone, tasks, folder=str(work), pure=False)
+    wait(futures)
+    client.gather(futures)
+
+
+def ratios(folders: Sequence[Path], work: Path, repeats: int) -> dict[str, Any]:
+    """Two workers to one, and the archive to pyarrow alone."""
+    some = folders[: max(1, MOST_FOR_RATIOS // RANKS)]
+    times: dict[str, list[float]] = {"one": [], "two": [], "pyarrow": []}
+    processor: dict[str, list[float]] = {"archive": [], "pyarrow": []}
+    for _ in range(repeats):
+        with cluster(1) as client:
+            archive = fresh(work / "archive")
+            marks = [busy(client)]
+            times["one"].append(seconds(lambda archive=archive: archive.ingest(some)))
+            marks.append(busy(client))
+            times["pyarrow"].append(
+                seconds(lambda client=client: alone(client, some, work / "plain"))
+            )
+            marks.append(busy(client))
+            for name, (start, end) in zip(processor, pairwise(marks), strict=True):
+                processor[name].append(end - start)
+        with cluster(2):
+            archive = fresh(work / "archive")
+            times["two"].append(seconds(lambda archive=archive: archive.ingest(some)))
+    middle = {name: statistics.median(values) for name, values in times.items()}
+    pairs = {name: list(zip(times["one"], times[name], strict=True)) for name in ("two", "pyarrow")}
+    return {
+        "profiles": RANKS * len(some),
+        "seconds": times,
+        "two_workers_to_one": statistics.median(one / two for one, two in pairs["two"]),
+        "processor_seconds": processor,
+        "archive_to_pyarrow_processor": statistics.median(
+            one / other for one, other in zip(*processor.values(), strict=True)
+        ),
+        "archive_to_pyarrow": statistics.median(one / other for one, other in pairs["pyarrow"]),
+        "ms_a_profile": {
+            name: 1000 * value / (RANKS * len(some)) for name, value in middle.items()
+        },
+    }
+
+
+def at_hand(profile: Profile, work: Path, repeats: int) -> dict[str, float]:
+    """Processor time of a profile in memory, put in, and written by pyarrow alone."""
+    profiles = {rank: varied(profile, 0, rank, 1) for rank in range(BATCH)}
+    batch = source_of(profiles, "a", None).batches[0]
+    times: dict[str, list[float]] = {"archive": [], "pyarrow": []}
+    for number in range(2 * repeats + 1):
+        folder = work / f"hand-{number}"
+        folder.mkdir()
+        store = store_at(folder)
+        start = time.process_time()
+        assert not store_batch(store, batch, {}).problem
+        middle = time.process_time()
+        for rank, each in profiles.items():
+            table = parquet_table(each)
+            pyarrow.parquet.write_table(table, folder / f"{rank}.parquet", compression=COMPRESSION)
+        end = time.process_time()
+        times["archive"].append((middle - start) / BATCH)
+        times["pyarrow"].append((end - middle) / BATCH)
+        shutil.rmtree(folder)
+    median = {name: 1000 * statistics.median(values[1:]) for name, values in times.items()}
+    pairs = list(zip(times["archive"][1:], times["pyarrow"][1:], strict=True))
+    return {
+        **{f"{name}_ms": value for name, value in median.items()},
+        "ratio": statistics.median(one / other for one, other in pairs),
+    }
+
+
+def wide_run(work: Path, ranks: int = 2048) -> dict[str, float]:
+    """One run of many ranks that recorded 200 frames each: what its small files cost."""
+    small = template(200)
+    base = [varied(small, 0, rank, 1) for rank in range(64)]
+    profiles = {
+        rank: replace(base[rank % 64], info=replace(base[rank % 64].info, name=f"rank {rank}"))
+        for rank in range(ranks)
+    }
+    archive = fresh(work / "wide")
+    archive.append(profiles, name="a")
+    row: dict[str, float] = {"ranks": ranks}
+    for kind, head in (("kernel", "_kernels"), ("commit", "_commits")):
+        sizes = [path.stat().st_size for path in (work / "wide" / head).rglob("*.parquet")]
+        row[f"{kind}_files"] = len(sizes)
+        row[f"{kind}_bytes_a_profile"] = sum(sizes) / ranks
+    held = holdings(read_commits(store_at(work / "wide")))["a"]
+    row["memory_bytes_a_row"] = held.parts.nbytes / ranks
+    asked = {
+        "history": lambda: archive.history(SLOWER_KERNEL),
+        "regressions": archive.regressions,
+        "stragglers": archive.stragglers,
+    }
+    for name, call in asked.items():
+        call()
+        start = time.process_time()
+        call()
+        row[f"{name}_processor_ms_a_file"] = (
+            1000 * (time.process_time() - start) / row["kernel_files"]
+        )
+    return row
+
+
+def empty_ranks(profile: Profile, work: Path, ranks: int = 10_000) -> dict[str, float]:
+    """A run of ranks that recorded nothing."""
+    nothing = profile.take(np.arange(len(profile.frames)) == 0)
+    archive = fresh(work / "empty")
+    row = {"ranks": ranks}
+    row["append_s"] = seconds(
+        lambda: archive.append(dict.fromkeys(range(ranks), nothing), name="a")
+    )
+    row["stragglers_s"] = seconds(archive.stragglers)
+    row["this_process_bytes"] = high_water()
+    return row
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("--profiles", type=int, default=2000)
+    options.add_argument("--frames", type=int, default=10_000)
+    options.add_argument("--repeats", type=int, default=3)
+    options.add_argument("--json", type=Path)
+    options.add_argument("--folder", type=Path, help="where to work; 3 MB a profile are needed")
+    given = options.parse_args()
+    runs = max(8, given.profiles // RANKS)
+    result: dict[str, Any] = {
+        "protocol": " ".join((__doc__ or "").split("\n\n", 2)[2].split()),
+        "profiles": RANKS * runs,
+        "frames": given.frames,
+        "ranks_a_run": RANKS,
+        "repeats": given.repeats,
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "machine": {"cpus": os.cpu_count(), "arch": platform.machine()},
+        "load_average_before": os.getloadavg(),
+        "versions": {name: version(name) for name in PACKAGES}
+        | {"python": platform.python_version(), "protonlab": protonlab.__version__},
+    }
+    with tempfile.TemporaryDirectory(dir=given.folder) as name:
+        work = Path(name)
+        profile = template(given.frames)
+        with cluster(2) as client:
+            [profile_there] = client.scatter([profile], broadcast=True)
+            made = [
+                client.submit(write_run, work / "runs" / f"night-{run:05d}", profile_there,
+                              run, runs, RANKS)
+                for run in range(runs)
+            ]  # fmt: skip
+            folders = client.gather(made)
+        size = sum(path.stat().st_size for path in folders[0].iterdir())
+        result["kernels"] = len(profile.kernels)
+        result["bytes_a_recorded_profile"] = size / RANKS
+        print(f"{RANKS * runs} profiles of {given.frames} frames, {size / RANKS / 1e6:.1f} MB each")
+        result["growth"] = rows = growth(folders, work)
+        result["fits"] = {
+            name: fitted(rows, f"{name}_s")
+            for name in ("ingest", "ingest_processor", "history", "regressions", "stragglers")
+        }
+        for name, fit in result["fits"].items():
+            print(
+                f"{name}: {fit['start_s']:.2f} s + {fit['ms_a_profile']:.2f} ms a profile explains "
+                f"{100 * fit['explained']:.1f} %, exponent {fit['exponent']:.2f}"
+            )
+        result["ratios"] = found = ratios(folders, work, given.repeats)
+        print(f"two workers to one: {found['two_workers_to_one']:.2f} times")
+        print(
+            f"archive to pyarrow alone: {found['archive_to_pyarrow']:.2f}, from files; by "
+            f"processor time {found['archive_to_pyarrow_processor']:.2f}"
+        )
+        result["at_hand"] = hand = at_hand(profile, work, given.repeats)
+        print(f"archive to pyarrow alone: {hand['ratio']:.2f}, of profiles at hand")
+        result["wide"] = wide = wide_run(work)
+        print(
+            f"a run of {wide['ranks']} ranks: {wide['kernel_files']} files of sums, "
+            f"{wide['kernel_bytes_a_profile']:.0f} bytes a profile, and "
+            f"{wide['commit_bytes_a_profile']:.0f} in the commit"
+        )
+        result["empty"] = empty_ranks(profile, work)
+        print(f"10,000 empty ranks: {result['empty']['append_s']:.0f} s")
+    result["load_average_after"] = os.getloadavg()
+    if given.json:
+        given.json.write_text(json.dumps(result, indent=2) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
