@@ -29,13 +29,11 @@ import argparse
 import json
 import os
 import platform
-import re
 import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import pairwise
@@ -43,14 +41,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet
-from distributed import Client, LocalCluster, wait
+from distributed import Client, wait
+from local_workers import busy, cluster, fresh, high_water, seconds
+from many_ranks import template, varied, write_run
 
 import protonlab
-from protonlab import Archive, Profile
-from protonlab.model.frames import FRAME_COLUMNS
-from protonlab.model.manifest import RankManifest, manifest_name
+from protonlab import Profile
 from protonlab.model.parquet import parquet_table
 from protonlab.runs._append import store_batch
 from protonlab.runs._commits import holdings, read_commits
@@ -58,143 +55,10 @@ from protonlab.runs._parts import COMPRESSION
 from protonlab.runs._sources import BATCH, source_of
 from protonlab.runs._store import store_at
 
-HERE = Path(__file__).parents[1] / "profiles"
-RECORDED = Path(protonlab.__file__).parent / "recorded"
-REAL = (
-    HERE / "gpt_train_3.9.0.hatchet",
-    HERE / "ddp_rank0_3.9.0.hatchet",
-    RECORDED / "moe_sweep_3.9.0.hatchet",
-)
-RANKS, SLOWER, SCATTER = 8, 1.1, 0.05
+RANKS = 8
 MOST_FOR_RATIOS = 400
 SLOWER_KERNEL = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"
 PACKAGES = ("pyarrow", "dask", "distributed", "fsspec", "ruptures", "pandas", "numpy")
-
-
-def template(frames: int) -> Profile:
-    """One profile of so many frames: the steps of the real ones, each below a scope of its own."""
-    parts = [protonlab.load(path) for path in REAL]
-    assert all(isinstance(part, Profile) for part in parts)
-    first: Any = parts[0]
-    tables = [part.frames.astype(dict.fromkeys(_TEXT, object)) for part in parts]
-    rows = [tables[0].iloc[:1]]
-    count, step = 1, 0
-    while count < frames:
-        table = tables[step % len(tables)].iloc[: frames - count].copy()
-        parent = table["parent_id"].to_numpy() + count
-        table["parent_id"] = np.where(table["parent_id"] < 0, 0, parent)
-        table["depth"] += 1
-        table.iloc[0, table.columns.get_indexer(["name", "label", "kind"])] = [
-            *[f"step_{step}"] * 2,
-            "scope",
-        ]
-        rows.append(table)
-        count, step = count + len(table), step + 1
-    result = pd.concat(rows, ignore_index=True)
-    columns = {each.column: each for part in parts for each in part.columns}
-    for name in _TEXT:
-        result[name] = pd.Categorical(result[name])
-    kinds = first.frames[["kind", "hook"]].dtypes
-    result = result.astype({"kind": kinds["kind"], "hook": kinds["hook"]})
-    for name in columns:
-        if result[name].dtype == object:
-            result[name] = result[name].astype("Int64" if columns[name].additive else object)
-    result.index.name = "frame_id"
-    return replace(
-        first, frames=result[[*FRAME_COLUMNS, *columns]], columns=tuple(columns.values())
-    )
-
-
-_TEXT = ("name", "kernel", "label", "kind", "hook", "device_type")
-
-
-def varied(profile: Profile, run: int, rank: int, runs: int) -> Profile:
-    """What one rank of one run recorded."""
-    rng = np.random.default_rng([run, rank])
-    frames = profile.frames.copy()
-    slow = frames["name"].astype(str).str.startswith("nvjet_sm90_tst_256x128").to_numpy()
-    factor = rng.normal(1, SCATTER, len(frames)) * (1 + 0.002 * rng.normal())
-    if run >= 2 * runs // 3:
-        factor = np.where(slow, factor * SLOWER, factor)
-    if run % 4 == 0 and rank == 3:
-        factor = np.where(frames["name"].astype(str).str.contains("nccl"), factor, 1.2 * factor)
-    for column in profile.columns:
-        if column.additive and column.column != "count":
-            values = frames[column.column]
-            scaled = values.to_numpy(np.float64, na_value=np.nan) * factor
-            frames[column.column] = (
-                pd.array(np.round(scaled), dtype="Int64")
-                if pd.api.types.is_integer_dtype(values.dtype)
-                else scaled
-            )
-    day = pd.Timestamp("2026-01-01T00:00:00Z") + pd.Timedelta(days=run)
-    return replace(profile, frames=frames, info=replace(profile.info, when=day.isoformat()))
-
-
-def write_run(folder: Path, profile: Profile, run: int, runs: int, ranks: int) -> Path:
-    """Write the folder of one run."""
-    folder.mkdir(parents=True)
-    for rank in range(ranks):
-        own = varied(profile, run, rank, runs)
-        name = manifest_name(rank)
-        file = name.replace(".json", ".hatchet")
-        own.save(folder / file)
-        manifest = RankManifest(
-            rank=rank,
-            world_size=ranks,
-            state="complete",
-            started=own.info.when,
-            files=(file,),
-            gpu_uuid=f"GPU-{rank}",
-            host=f"node{rank // 8}",
-            versions=own.info.versions,
-        )
-        (folder / name).write_text(json.dumps(manifest.to_dict()))
-    return folder
-
-
-def high_water() -> int:
-    """Most bytes that this process ever held."""
-    return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
-
-
-def busy(client: Client) -> float:
-    """Seconds of processor time that the workers have taken so far."""
-    return sum(client.run(time.process_time).values())
-
-
-@contextmanager
-def cluster(workers: int) -> Iterator[Client]:
-    """Fresh workers of one thread each; protonlab is loaded in them."""
-    with (
-        LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs="ERROR"
-        ) as made,
-        Client(made) as client,
-    ):
-        client.run(warm_up)
-        yield client
-
-
-def warm_up() -> None:
-    """Load what the work needs, as it would be on a cluster that is up."""
-    profile = protonlab.load(REAL[0])
-    with tempfile.TemporaryDirectory() as folder:
-        archive = Archive(folder)
-        archive.append(profile, name="warm up")
-
-
-def seconds(call: Callable[[], Any]) -> float:
-    """Wall time of a call."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
-def fresh(folder: Path) -> Archive:
-    """An archive in a folder that is empty."""
-    shutil.rmtree(folder, ignore_errors=True)
-    return Archive(folder, progress=False)
 
 
 def growth(folders: Sequence[Path], work: Path) -> list[dict[str, Any]]:
