@@ -15,10 +15,14 @@ from protonlab.model.run_notes import on_ranks
 from protonlab.model.stragglers import FEW_RANKS, LEAST_SHARE
 from protonlab.model.units import counted, format_quantity
 
-# From so many steps on steps are what is counted, and below that what is in them.
+# With fewer steps the verdict is no more than probable.
 FEW_STEPS = 6
 _LEAST_NS = 5_000.0
-_CHANCE = 0.01
+# How often chance alone may do as much: in all, and where a verdict says "probably".
+_CHANCE, _CHANCE_OF_FEW = 0.01, 0.1
+# Parts of a recording of which nobody says where a step begins.
+_PARTS = 8
+_MOST_ALIKE = 0.8
 _RESOLUTION_NS = 1_000.0
 
 
@@ -33,7 +37,7 @@ class Wording:
     came, than
         ``"came last to"`` so many of them, so long ``"after"`` the others.
     fewest
-        Fewer events tell nothing.
+        Fewer events tell nothing, where they are what is counted.
     """
 
     event: str
@@ -113,24 +117,49 @@ class Lateness:
     def enough(self) -> bool:
         """Whether there is enough to tell."""
         of_steps = self.wording.event != self.wording.unit
-        return len(self.waits) >= self.wording.fewest and (not of_steps or len(self.late) > 1)
+        return len(self.late) >= (2 if of_steps else self.wording.fewest)
+
+    @property
+    def is_probable(self) -> bool:
+        """Whether a rank that is found is waited for probably, and not surely."""
+        return self.wording.unit != "step" or len(self.late) < FEW_STEPS
+
+    @property
+    def trials(self) -> FloatArray:
+        """What is independent of each other: lateness in each step, in ns, shape (trials, ranks).
+
+        A rank that is late in one collective of a step is as a rule late in the others, too, for
+        the same reason, so collectives are no trials. Where steps are not known, eight parts of
+        the recording are.
+        """
+        if self.wording.unit == "step":
+            return self.late
+        part = np.arange(len(self.late)) * min(_PARTS, len(self.late)) // len(self.late)
+        return np.stack([np.bincount(part, column) for column in self.late.T], axis=1)
 
     def _consistent(self) -> BoolArray:
-        """Whether chance makes some rank that late, or that often last, in one run of 100 at most.
+        """Whether chance makes some rank that late, or that often last, in few runs only.
 
-        By Student's t on the units, and by how often a rank is last to those where somebody is
-        held up, for ranks that are late now and then.
+        By Student's t on the trials; and from six on also by how often a rank is last to those
+        where somebody is held up, for ranks that are late now and then. Both are taken for as many
+        trials as neighbours that resemble each other are worth, and times the number of ranks
+        (Bonferroni).
         """
-        number = len(self.ranks)
-        late = self.late if len(self.late) >= FEW_STEPS else self.by_event
-        mean, error = late.mean(axis=0), scipy.stats.sem(late, axis=0) if len(late) > 1 else np.inf
+        number, trials = len(self.ranks), self.trials
+        if len(trials) < 2:
+            return np.zeros(number, dtype=np.bool_)
+        worth = _worth(trials)
+        mean, error = trials.mean(axis=0), scipy.stats.sem(trials, axis=0) / np.sqrt(worth)
         # A rank that is always late by the same amount has an error of 0.
-        by_mean = scipy.stats.t.sf(mean / np.maximum(error, 1.0), max(len(late) - 1, 1)) * number
-        held = self.late.max(axis=1) >= self.material_ns
-        first = np.bincount(self.late[held].argmax(axis=1), minlength=number)
-        by_last = scipy.stats.binom.sf(first - 1, int(held.sum()), 1 / number) * number
-        fits: BoolArray = (by_mean < _CHANCE) | ((first > 0) & (by_last < _CHANCE))
-        return fits
+        by_mean = scipy.stats.t.sf(mean / np.maximum(error, 1.0), len(trials) - 1) * number
+        if len(trials) < FEW_STEPS:
+            return np.asarray(by_mean < _CHANCE_OF_FEW)
+        units = len(self.late) / len(trials)  # of each trial
+        held = trials.max(axis=1) >= self.material_ns * units
+        first = np.bincount(trials[held].argmax(axis=1), minlength=number)
+        last, of = np.floor(first * worth), np.ceil(held.sum() * worth)
+        by_last = scipy.stats.binom.sf(last - 1, of, 1 / number) * number
+        return np.asarray(np.minimum(by_mean, by_last) < _CHANCE / 2)  # they share it
 
     @property
     def sentence(self) -> str:
@@ -144,14 +173,13 @@ class Lateness:
             row = table.loc[self.found[0]].to_dict()
             who = "it" if len(self.found) == 1 else f"rank {self.found[0]}, the latest,"
             z = "" if np.isnan(row["z"]) else f", z = {row['z']:.1f} of {len(self.ranks)} ranks"
-            more = f"; only {counted(len(self.late), 'step')}, record more to be sure"
-            few = say.unit == "step" and len(self.late) < FEW_STEPS
             are = "is" if len(self.found) == 1 else "are"
+            are += " probably" if self.is_probable else ""
             return (
                 f"{on_ranks(sorted(self.found)).capitalize()} {are} waited for: {who} {say.came} "
                 f"{int(row['last'])} of {span}, {self._amount(float(row['late_ns']))} a {say.unit} "
                 f"{say.than} {others} ({self._share(float(row['late_ns']))} of a {say.unit}{z})"
-                f"{more if few else ''}."
+                f"{self._doubt}."
             )
         if not self.enough:
             verb = "is" if len(self.waits) == 1 else "are"
@@ -172,11 +200,36 @@ class Lateness:
             f"{others} ({self._share(most)} of a {say.unit}), {why}."
         )
 
+    @property
+    def _doubt(self) -> str:
+        if not self.is_probable:
+            return ""
+        if self.wording.unit == "step":
+            return f"; only {counted(len(self.late), 'step')}, record more to be sure"
+        return "; to be sure, record with a scope round each step"
+
     def _amount(self, time_ns: float) -> str:
         return format_quantity(time_ns * 1e-9, "s")
 
     def _share(self, time_ns: float) -> str:
         return format_quantity(100 * time_ns / self.unit_ns if self.unit_ns else np.nan, "%")
+
+
+def _worth(trials: FloatArray) -> float:
+    """Share of independent trials that trials are worth, by how neighbours resemble each other.
+
+    From the autocorrelation at a lag of 1, of all ranks together, less its bias of -1/n.
+    """
+    number = len(trials)
+    if number < FEW_STEPS:
+        return 1.0
+    rest = trials - trials.mean(axis=0)
+    square = float((rest**2).sum())
+    if not square:
+        return 1.0
+    like = float((rest[1:] * rest[:-1]).sum()) / square
+    like = min(max(like + 1 / number, 0.0), _MOST_ALIKE)
+    return (1 - like) / (1 + like)
 
 
 def lateness(waits: FloatArray) -> FloatArray:

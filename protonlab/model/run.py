@@ -155,10 +155,12 @@ class Run(JobRanks):
         """Say which rank the others wait for, if any, and how that is known.
 
         From traces: most of the time in a collective is waiting, so the rank that waits least in it
-        came last. It is waited for when it comes late by at least 1 % of a step, oftener than
-        chance explains, and, from five ranks on, farther from the median than the others spread
-        (z of at least 3.5, by the median absolute deviation). From profiles alone, which are sums
-        over all steps, only what computing and waiting agree on.
+        came last. It is waited for when it comes late by at least 1 % of a step, more regularly
+        from step to step than chance explains (in one run of 100; with fewer than six steps in
+        one of 10, and the verdict says "probably"), and, from five ranks on, farther from the
+        median than the others spread (z of at least 3.5, by the median absolute deviation). From
+        profiles that tell steps apart, the same by their time in collectives; from sums over all
+        steps, only what computing and waiting agree on.
 
         Parameters
         ----------
@@ -175,7 +177,7 @@ class Run(JobRanks):
         Examples
         --------
         >>> run.stragglers().verdict  # doctest: +SKIP
-        'Rank 1 is waited for: it came last to 16 of 16 collectives of 2 steps, …'
+        'Rank 1 is waited for: it came last to 72 of 72 collectives of 9 steps, …'
         """
         if isinstance(skip, bool) or not isinstance(skip, int) or skip < 0:
             raise ProtonLabError(f"skip={skip!r}; give a number of steps, 0 or more")

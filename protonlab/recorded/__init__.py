@@ -34,8 +34,9 @@ def ddp_two_gpus() -> Run:
 
     torchrun, DistributedDataParallel, NCCL over NVLink. Rank 1 does additional matmuls, in the
     scope ``slow_data``, before each backward pass. Profiles are of five steps, traces of three,
-    recorded one after the other. By the traces rank 1 is waited for, as it is; the profiles' sums
-    hold the first step after a session's start, which skews them the other way.
+    recorded one after the other. By the traces rank 1 is probably waited for, as it is (two steps
+    are too few to be sure); the profiles' sums hold the first step after a session's start, which
+    skews them the other way.
 
     Returns
     -------

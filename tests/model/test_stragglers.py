@@ -11,7 +11,6 @@ from rank_builders import NCCL, profiled_run, stepped_run, trace_of, traced_run
 import protonlab
 from protonlab import ProtonLabError, Run
 from protonlab.model.collectives import collectives_of, is_collective, operation_of
-from protonlab.model.lateness import lateness
 
 PROFILES = Path(__file__).parents[1] / "profiles"
 
@@ -28,9 +27,10 @@ def test_on_two_h200s_the_slowed_rank_is_found_by_the_traces() -> None:
     assert found.ranks == (1,)
     assert found.source == "traces"
     assert found.verdict.startswith(
-        "Rank 1 is waited for: it came last to 16 of 16 collectives of 2 steps, 3.20 ms a step "
-        "after the other rank"
+        "Rank 1 is probably waited for: it came last to 16 of 16 collectives of 2 steps, 3.20 ms a "
+        "step after the other rank"
     )
+    assert found.verdict.endswith("; only 2 steps, record more to be sure.")
     assert "in slow_data (+4.00 ms)" in found.notes[0]
     # What rank 0 was in the all-reduces of the second and third step more than rank 1, by hand.
     assert found.table.loc[1, "late_ns"] == (2_916_146 + 3_491_467) / 2
@@ -114,6 +114,8 @@ def test_without_steps_a_quarter_of_the_collectives_is_left_out() -> None:
     run = traced_run(4, late_ns={1: 300_000}, scope="")
     found = run.stragglers()
     assert found.ranks == (1,)
+    assert found.verdict.startswith("Rank 1 is probably waited for: it came last to ")
+    assert found.verdict.endswith("; to be sure, record with a scope round each step.")
     assert (found.unit, found.n) == ("collective", 30)
     assert any("the first 10 of 40 collectives were left out" in note for note in found.notes)
 
@@ -232,12 +234,6 @@ def test_it_shows_itself_as_text_and_html() -> None:
     page = found._repr_html_()
     assert f"<b>{found.verdict}</b>" in page
     assert "1.2" in page
-
-
-def test_lateness_is_the_distance_to_the_median_of_the_others() -> None:
-    waits = np.array([[5.0, 3.0, 0.0, 4.0]])
-    assert lateness(waits).tolist() == [[-2.0, 1.0, 4.0, -1.0]]
-    assert lateness(np.array([[7.0, 0.0]])).tolist() == [[-7.0, 7.0]]
 
 
 @pytest.mark.parametrize(
