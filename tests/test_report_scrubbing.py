@@ -76,7 +76,7 @@ def test_is_taken_out(text: str, expected: str, tmp_path: Path) -> None:
 def test_is_left_alone(text: str, tmp_path: Path) -> None:
     scrubber = Scrubber(tmp_path)
     assert scrubber.text(text) == text
-    assert "this notebook held none" in scrubber.note
+    assert "this one held none" in scrubber.note
 
 
 def test_own_host_name_goes_unless_it_is_a_plain_word(

@@ -85,7 +85,7 @@ class Scrubber:
             *([counted(len(self.hosts), "host name")] if self.hosts else []),
         ]
         if not found:
-            return "Paths and host names are taken out of reports; this notebook held none."
+            return "Paths and host names are taken out of pages; this one held none."
         return (
             f"Folders and host names were taken out of this report ({' and '.join(found)}): a path "
             "keeps its last part behind …/, and host stands for a host's name."
