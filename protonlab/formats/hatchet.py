@@ -240,8 +240,9 @@ def _restore(frames: pd.DataFrame, extra: Extra, source: str) -> None:
         try:
             if min(stored.codes, default=0) < lowest or not {*stored.names} <= {*known}:
                 raise ValueError
-            text = objects_of([*stored.names, None])[np.asarray(stored.codes, dtype=np.int64)]
-            frames[name] = pd.Categorical(text, pd.Index(list(known), dtype=object))
+            place = {text: code for code, text in enumerate(known)}
+            moved = np.array([*(place[text] for text in stored.names), -1], dtype=np.int64)
+            frames[name] = categorical(moved[np.asarray(stored.codes, dtype=np.int64)], known)
         except (ValueError, IndexError):
             raise ProfileFormatError(
                 f"{source}: protonlab.frames.{name} does not fit the tree's {len(frames)} frames"

@@ -36,6 +36,9 @@ def joined_text(columns: Sequence[pd.Series], constant: tuple[str, ...] = ()) ->
 
 def joined_numbers(columns: Sequence[pd.Series]) -> Any:
     """Join columns of numbers: whole ones stay whole, vectors and text stay what they are."""
+    kind = columns[0].dtype
+    if isinstance(kind, pd.Int64Dtype) and all(each.dtype == kind for each in columns):
+        return pd.concat(columns, ignore_index=True).array
     if any(pd.api.types.is_object_dtype(each.dtype) for each in columns):
         return np.concatenate([each.astype(object).to_numpy() for each in columns])
     whole = [each for each in columns if pd.api.types.is_integer_dtype(each.dtype)]

@@ -59,13 +59,19 @@ class RankFrames:
     def of(cls, profiles: Mapping[int, Profile]) -> RankFrames:
         """Lay the frames of profiles behind each other, in the order of their ranks."""
         ranks = tuple(sorted(profiles))
-        tables = [profiles[rank].frames for rank in ranks]
-        columns = _columns([profiles[rank] for rank in ranks])
-        sizes = np.array([len(table) for table in tables], dtype=np.int64)
+        # Ranks that recorded nothing may share a profile: its columns are looked at once.
+        number: dict[int, int] = {}
+        which = np.array(
+            [number.setdefault(id(profiles[rank]), len(number)) for rank in ranks], dtype=np.int64
+        )
+        own = [profiles[ranks[at]] for at in np.unique(which, return_index=True)[1].tolist()]
+        tables = [profile.frames for profile in own]
+        columns = _columns(own)
+        lengths = np.array([len(table) for table in tables], dtype=np.int64)
+        sizes = lengths[which]
         place = np.repeat(np.arange(len(ranks)), sizes)
+        frame = np.arange(len(place)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         data: dict[str, Any] = {
-            "rank": np.array(ranks, dtype=np.int64)[place],
-            "frame_id": np.arange(len(place)) - np.repeat(np.cumsum(sizes) - sizes, sizes),
             **{name: joined([table[name] for table in tables]) for name in ("parent_id", "depth")},
             **{
                 name: joined_text([table[name] for table in tables], _CONSTANT.get(name, ()))
@@ -74,6 +80,10 @@ class RankFrames:
         }
         for name in ("device_id", *(each.column for each in columns)):
             data[name] = joined_numbers([cells(table, name) for table in tables])
+        if len(own) < len(ranks):
+            rows = (np.cumsum(lengths) - lengths)[which][place] + frame
+            data = {name: column.take(rows) for name, column in data.items()}
+        data = {"rank": np.array(ranks, dtype=np.int64)[place], "frame_id": frame, **data}
         return cls(ranks, pd.DataFrame(data, copy=False), columns, place)
 
     @cached_property

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from protonlab.errors import ProfileFormatError, ProtonLabError
 from protonlab.formats import load
@@ -86,6 +88,7 @@ class Reading:
     traces: dict[int, Trace] = field(default_factory=dict)
     manifests: dict[int, RankManifest] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    _parsed: dict[bytes, Any] = field(default_factory=dict)
 
     def take(self, rank: int, names: Sequence[str]) -> None:
         """Read a rank's manifests, oldest first, and what the one that counts names."""
@@ -127,7 +130,7 @@ class Reading:
     def _load(self, rank: int, name: str, manifest: RankManifest) -> None:
         for file in manifest.files:
             try:
-                loaded = load(self.folder.read(file))
+                loaded = self._parse(self.folder.read(file))
             except FileNotFoundError:
                 self.warnings.append(f"Rank {rank}: {name} names {file}, which is not there.")
             except (OSError, ProtonLabError) as error:
@@ -141,6 +144,13 @@ class Reading:
                     self.warnings.append(
                         f"Rank {rank}: {file} is a {type(loaded).__name__}, no profile or trace."
                     )
+
+    def _parse(self, data: bytes) -> Any:
+        """Parse a file; what other ranks wrote alike, as those without a kernel do, only once."""
+        key = hashlib.sha256(data).digest()
+        if key not in self._parsed:
+            self._parsed[key] = load(data)
+        return self._parsed[key]
 
 
 def _not_ended(rank: int, name: str, manifest: RankManifest) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
+import numpy as np
 import pytest
 from builders import document, kernel
 
@@ -157,6 +158,35 @@ def test_load_points_to_load_run(tmp_path: Path) -> None:
     record(tmp_path, 0)
     with pytest.raises(ProtonLabError, match="is a folder; load_run"):
         protonlab.load(tmp_path)
+
+
+def test_what_ranks_wrote_alike_is_parsed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranks, read = 60, []
+    for rank in range(ranks):
+        record(tmp_path, rank, world_size=ranks)
+    record(tmp_path, 7, world_size=ranks, time_ns=300)
+    for rank in range(10, ranks):  # sessions in which nothing was launched
+        read_profile(document()).save(tmp_path / f"rank-{rank:05d}.hatchet")
+
+    def load_and_count(data: bytes) -> Any:
+        read.append(data)
+        return protonlab.load(data)
+
+    monkeypatch.setattr("protonlab.runs._load_run.load", load_and_count)
+    run = load_run(tmp_path)
+    assert len(read) == len(set(read)) == 3
+    assert run.ranks == tuple(range(ranks))
+    assert run.notes[-1].startswith(
+        "Of 1 kernel, 1 ran on some ranks alone: matmul on ranks 0 to 9"
+    )
+    # Of shared tables each rank still has its own rows, and of each row its own values.
+    frames = run.frames
+    assert frames["rank"].tolist() == [*np.repeat(range(10), 2), *range(10, ranks)]
+    assert frames["frame_id"].tolist() == [0, 1] * 10 + [0] * (ranks - 10)
+    times = frames.loc[frames["kind"] == "kernel"].set_index("rank")["time_ns"]
+    assert times.to_dict() == {rank: 300 if rank == 7 else 100 for rank in range(10)}
 
 
 def test_ranks_that_left_nothing_cost_little(tmp_path: Path) -> None:
