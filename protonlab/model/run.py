@@ -19,7 +19,7 @@ from protonlab.model.profile import Profile
 from protonlab.model.rank_frames import RankFrames
 from protonlab.model.rank_tables import MergedTree, by_rank, long_table
 from protonlab.model.run_comparison import RunComparison, compare_runs
-from protonlab.model.run_notes import notes_on_run
+from protonlab.model.run_notes import first_of, notes_on_run
 from protonlab.model.straggler_search import stragglers_of
 from protonlab.model.stragglers import Stragglers
 from protonlab.model.trace import Trace
@@ -256,9 +256,14 @@ class Run(JobRanks):
     @cached_property
     def _frames(self) -> RankFrames:
         if not self.profiles:
-            held = "only traces; see timeline(run) and run.traces" if self.traces else "none"
+            held = "none"
+            if self.traces:
+                held = (
+                    "only traces: timeline(run) and run.traces show them, and a job that is "
+                    "recorded without data='trace' has profiles"
+                )
             raise ProtonLabError(
-                f"run {self.name!r} has no profile of a rank, {held}. {' '.join(self.warnings)}"
+                f"run {self.name!r} has no profile of a rank, {held}. {first_of(self.warnings)}"
             )
         return RankFrames.of(self.profiles)
 

@@ -30,6 +30,12 @@ def listed(ranks: Sequence[int]) -> str:
     return ", ".join(texts[:_MOST_RANKS]) + (f" and {more} more" if more > 0 else "")
 
 
+def first_of(sentences: Sequence[str], most: int = 3) -> str:
+    """Write the first sentences of many."""
+    more = len(sentences) - most
+    return " ".join(sentences[:most]) + (f" And {more:,} more like that." if more > 0 else "")
+
+
 def printable(name: str, longest: int = _LONGEST_NAME) -> str:
     """Shorten a name from a file, and replace what a terminal would not print but obey."""
     text = "".join(letter if letter.isprintable() else "\ufffd" for letter in name)

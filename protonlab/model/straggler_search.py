@@ -9,7 +9,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.model.arrivals import judge
 from protonlab.model.clock_alignment import align_clocks
 from protonlab.model.collectives import collectives_of
-from protonlab.model.run_notes import listed
+from protonlab.model.run_notes import first_of, listed
 from protonlab.model.straggler_causes import cause
 from protonlab.model.straggler_steps import judge_steps
 from protonlab.model.straggler_totals import judge_totals, kernel_totals
@@ -20,7 +20,7 @@ def stragglers_of(run: Any, skip: int) -> Stragglers:
     """Make the result of `Run.stragglers` for a `Run`."""
     if not run.ranks:
         raise ProtonLabError(
-            f"run {run.name!r} holds nothing of any rank. {' '.join(run.warnings)}".rstrip()
+            f"run {run.name!r} holds nothing of any rank. {first_of(run.warnings)}".rstrip()
         )
     notes = []
     found = None

@@ -14,9 +14,12 @@ from protonlab.formats import load
 from protonlab.model import Profile, Trace
 from protonlab.model.manifest import MANIFEST_NAME, RankManifest
 from protonlab.model.run import Run
+from protonlab.runs._ending import Ending
 from protonlab.runs._folder import Folder
 
 _MOST_NAMES = 8
+# So many ranks that ended alike are told of one by one.
+_FEW_ALIKE = 3
 
 
 def load_run(folder: str | os.PathLike[str]) -> Run:
@@ -47,9 +50,7 @@ def load_run(folder: str | os.PathLike[str]) -> Run:
     """
     place = Folder.at(folder)
     reading = read_ranks(place, manifest_names(place))
-    return Run(
-        place.name, reading.profiles, reading.manifests, reading.traces, tuple(reading.warnings)
-    )
+    return Run(place.name, reading.profiles, reading.manifests, reading.traces, reading.warnings)
 
 
 def manifest_names(place: Folder) -> dict[int, list[str]]:
@@ -87,8 +88,24 @@ class Reading:
     profiles: dict[int, Profile] = field(default_factory=dict)
     traces: dict[int, Trace] = field(default_factory=dict)
     manifests: dict[int, RankManifest] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    _warnings: list[str] = field(default_factory=list)
+    _not_whole: defaultdict[Ending, list[tuple[int, str]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     _parsed: dict[bytes, Any] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was found amiss; of many ranks that ended in the same way, once for all."""
+        found: list[str] = []
+        for end, who in self._not_whole.items():
+            if len(who) > _FEW_ALIKE:
+                found.append(end.of_many([rank for rank, _ in who]))
+            else:
+                found += [
+                    end.of_one(rank, name, self.manifests[rank].started) for rank, name in who
+                ]
+        return (*found, *self._warnings)
 
     def take(self, rank: int, names: Sequence[str]) -> None:
         """Read a rank's manifests, oldest first, and what the one that counts names."""
@@ -99,16 +116,13 @@ class Reading:
         counts = complete[-1] if complete else [*manifests][-1]
         self.manifests[rank] = manifest = manifests[counts]
         if len(complete) > 1:
-            self.warnings.append(
+            self._warnings.append(
                 f"Rank {rank} was recorded {len(complete)} times, in {', '.join(complete)}; "
                 f"the last, {counts}, counts."
             )
-        if not complete:
-            self.warnings.append(_not_ended(rank, counts, manifest))
-        elif not manifest.files:
-            self.warnings.append(
-                f"Rank {rank}: {counts} says complete and names no file, so nothing of it is here."
-            )
+        if not complete or not manifest.files:
+            end = Ending(manifest.state, manifest.error or "", bool(manifest.files))
+            self._not_whole[end].append((rank, counts))
         self._load(rank, counts, manifest)
 
     def _manifests(self, rank: int, names: Sequence[str]) -> Mapping[str, RankManifest]:
@@ -117,10 +131,10 @@ class Reading:
             try:
                 manifest = RankManifest.parse(self.folder.read(name), source=name)
             except (OSError, ProfileFormatError) as error:
-                self.warnings.append(f"Rank {rank}: {error}")
+                self._warnings.append(f"Rank {rank}: {error}")
                 continue
             if manifest.rank != rank:
-                self.warnings.append(
+                self._warnings.append(
                     f"{name} says that it is of rank {manifest.rank}; it was passed over."
                 )
                 continue
@@ -132,16 +146,16 @@ class Reading:
             try:
                 loaded = self._parse(self.folder.read(file))
             except FileNotFoundError:
-                self.warnings.append(f"Rank {rank}: {name} names {file}, which is not there.")
+                self._warnings.append(f"Rank {rank}: {name} names {file}, which is not there.")
             except (OSError, ProtonLabError) as error:
-                self.warnings.append(f"Rank {rank}: {file} cannot be read: {error}")
+                self._warnings.append(f"Rank {rank}: {file} cannot be read: {error}")
             else:
                 if isinstance(loaded, Profile):
                     self.profiles[rank] = loaded
                 elif isinstance(loaded, Trace):
                     self.traces[rank] = loaded
                 else:
-                    self.warnings.append(
+                    self._warnings.append(
                         f"Rank {rank}: {file} is a {type(loaded).__name__}, no profile or trace."
                     )
 
@@ -151,17 +165,6 @@ class Reading:
         if key not in self._parsed:
             self._parsed[key] = load(data)
         return self._parsed[key]
-
-
-def _not_ended(rank: int, name: str, manifest: RankManifest) -> str:
-    if manifest.state == "failed":
-        rest = f": {manifest.error}" if manifest.error else ""
-        kept = "; what it had recorded by then is here" if manifest.files else ""
-        return f"Rank {rank} failed{rest} ({name}){kept}."
-    return (
-        f"Rank {rank} began to record at {manifest.started} and did not end ({name}): it was "
-        "killed, or is still at it."
-    )
 
 
 def _no_manifest(place: Folder, names: Sequence[str]) -> str:

@@ -54,6 +54,27 @@ def test_whole_ranks_are_there_and_the_others_missing(tmp_path: Path) -> None:
     assert any("Rank 3 failed: ValueError: no data" in text for text in run.warnings)
 
 
+def test_many_ranks_that_ended_alike_are_told_of_together(tmp_path: Path) -> None:
+    record(tmp_path, 0, world_size=9, state="failed", error="ValueError: no data")
+    for rank in range(1, 9):
+        record(tmp_path, rank, world_size=9)
+        files = (f"rank-{rank:05d}.hatchet",) if rank < 6 else ()
+        record(tmp_path, rank, world_size=9, state="failed", error="ended by SIGTERM", files=files)
+    assert load_run(tmp_path).warnings == (
+        "Rank 0 failed: ValueError: no data (rank-00000.json).",
+        "Ranks 1 to 5 failed: ended by SIGTERM; what they had recorded by then is here.",
+        *(f"Rank {rank} failed: ended by SIGTERM (rank-0000{rank}.json)." for rank in (6, 7, 8)),
+    )
+
+
+def test_many_manifests_without_files_are_told_of_together(tmp_path: Path) -> None:
+    for rank in range(5):
+        record(tmp_path, rank, world_size=5, files=())
+    assert load_run(tmp_path).warnings == (
+        "Ranks 0 to 4: manifests say complete and name no file, so nothing of them is here.",
+    )
+
+
 def test_profiles_are_those_that_were_saved(tmp_path: Path) -> None:
     record(tmp_path, 0, world_size=2, time_ns=100)
     record(tmp_path, 1, world_size=2, time_ns=300)
@@ -197,5 +218,10 @@ def test_ranks_that_left_nothing_cost_little(tmp_path: Path) -> None:
     run = load_run(tmp_path)
     assert time.process_time() - start < 3
     assert len(run.missing) == 10_000
+    assert run.warnings == (
+        "Ranks 0 to 999 began to record and did not end: they were killed, or are still at it.",
+    )
+    with pytest.raises(ProtonLabError, match=r"has no profile of a rank, none. Ranks 0 to 999"):
+        run.by_rank("time")
     assert isinstance(run, protonlab.Run)
     assert not any(isinstance(each, Profile) for each in run.profiles.values())
