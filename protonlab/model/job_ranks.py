@@ -16,21 +16,7 @@ from protonlab.model.units import counted
 
 @dataclass(frozen=True, eq=False)
 class JobRanks:
-    """What the ranks of one job left: the part of a `Run` that says who is there.
-
-    Parameters
-    ----------
-    name
-        Name of the run: of its folder, as a rule.
-    profiles
-        Rank -> what it recorded, of the ranks whose profile is whole.
-    manifests
-        Rank -> what it says about itself, also of ranks that did not end; empty where profiles
-        came without.
-    traces
-        Rank -> its trace, of ranks that recorded with ``data="trace"``.
-    warnings
-        Sentences on what was found amiss when the run was read.
+    """What the ranks of one job left: the fields of a `Run`, which tells of them, and who is there.
 
     Raises
     ------
