@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,6 +45,10 @@ GPUS = count_gpus()
 if not GPUS:
     # Triton reads this once, while it is imported, so it is set before any test module is.
     os.environ["TRITON_INTERPRET"] = "1"
+# A shell lets what it runs in the background ignore interrupts, which processes hand on. Some tests
+# send one to themselves, or to what they have started.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def find_browser() -> str | None:
