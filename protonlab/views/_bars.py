@@ -23,14 +23,19 @@ from protonlab.views.boxes import box_traces, needs_legend
 from protonlab.views.compared_bars import compared_bars
 from protonlab.views.hover import caption
 from protonlab.views.layout import empty_layout, title_of
-from protonlab.views.names import cleaned, escaped, shortened, told_apart
+from protonlab.views.names import (
+    LONGEST_LABEL,
+    LONGEST_TICK,
+    cleaned,
+    escaped,
+    shortened,
+    told_apart,
+)
 from protonlab.views.rank_bars import rank_bars
 from protonlab.views.ranking import Ranking, ranking
 from protonlab.views.reference_lines import Lines, ReferenceLine, reference_lines
 from protonlab.views.sources import keeps_sources
 from protonlab.views.stack import groups_and_stack, has_negative, parts_of
-
-_LONGEST_TICK, _LONGEST_LABEL = 44, 200
 
 
 @keeps_sources
@@ -179,11 +184,11 @@ def _figure(
     if stacked:
         parts, names = parts_of(profile, metric, rows, by, found.selection)
         bar = parts.assign(edge=1)
-    bar["label"] = [shortened(labels[row], _LONGEST_LABEL) for row in bar["row"]]
+    bar["label"] = [shortened(labels[row], LONGEST_LABEL) for row in bar["row"]]
     bar["aside"] = [texts[row] for row in bar["row"]]
     bar["text"] = ""
     traces = box_traces(bar, names, THICK)
-    ticks = [escaped(label) for label in told_apart(labels, _LONGEST_TICK)]
+    ticks = [escaped(label) for label in told_apart(labels, LONGEST_TICK)]
     legend = legend_rows(traces, ticks, texts) if stacked or needs_legend(bar) else 0
     values = rows[["value", "low", "high"]].to_numpy(dtype=np.float64)
     layout = bar_layout(title, ticks, values, texts, lines, metric, legend, notes)

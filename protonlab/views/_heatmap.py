@@ -20,11 +20,18 @@ from protonlab.views.differences import is_better_high
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.hover import caption, hover_text
 from protonlab.views.layout import empty_layout, fixed_axis, layout_of, title_of
-from protonlab.views.names import cleaned, escaped, shortened, text_width, told_apart
+from protonlab.views.names import (
+    LONGEST_LABEL,
+    LONGEST_TICK,
+    cleaned,
+    escaped,
+    shortened,
+    text_width,
+    told_apart,
+)
 from protonlab.views.rank_words import WAITING, collective_names, rank_name, run_notes, where_of
 from protonlab.views.sources import keeps_sources
 
-_LONGEST_TICK, _LONGEST_LABEL = 44, 200
 _MOST_COLUMNS = 128
 _TICKS = 24
 _AXIS_ROOM = 42  # pixels below the rows, for ticks and title
@@ -153,7 +160,7 @@ def _grid(ranks: tuple[int, ...], labels: list[str], names: list[str], value: Fl
 
 
 def _figure(run: Run, metric: Metric, grid: _Grid, title: str, notes: list[str]) -> HeatmapFigure:
-    ticks = [escaped(each) for each in told_apart([*map(cleaned, grid.labels)], _LONGEST_TICK)]
+    ticks = [escaped(each) for each in told_apart([*map(cleaned, grid.labels)], LONGEST_TICK)]
     columns = len(grid.columns)
     left = max(map(text_width, ticks)) + 2 * theme.MARGIN["l"]
     room = (theme.NOMINAL_WIDTH - left) / columns
@@ -206,7 +213,7 @@ def _cells(run: Run, metric: Metric, grid: _Grid, room: float) -> pd.DataFrame:
     ranks = {rank: escaped(rank_name(run, rank)) for line in grid.rank for rank in line}
     for row, (label, name) in enumerate(zip(grid.labels, grid.names, strict=True)):
         middle = grid.middle[row]
-        short = shortened(cleaned(label), _LONGEST_LABEL)
+        short = shortened(cleaned(label), LONGEST_LABEL)
         head = hover_text(label, name)
         about = f"median of the ranks: {escaped(metric.format(middle))}"
         for column, value in enumerate(grid.value[row].tolist()):

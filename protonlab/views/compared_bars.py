@@ -26,9 +26,15 @@ from protonlab.views.boxes import box_traces
 from protonlab.views.differences import difference_roles, difference_words
 from protonlab.views.hover import caption, hover_text
 from protonlab.views.layout import empty_layout, title_of
-from protonlab.views.names import cleaned, escaped, shortened, told_apart
+from protonlab.views.names import (
+    LONGEST_LABEL,
+    LONGEST_TICK,
+    cleaned,
+    escaped,
+    shortened,
+    told_apart,
+)
 
-_LONGEST_TICK, _LONGEST_LABEL = 44, 200
 _SHIFT, _THICK = 0.19, 0.36  # of a row: where the bars of a pair lie, and how thick they are
 _PAIR_TALL = 1.5  # rows of the page that a pair takes
 DIFFERENCE = "difference"
@@ -124,7 +130,7 @@ def _figure(
     tall: float = 1,
 ) -> BarsFigure:
     labels = [cleaned(str(label)) for label in rows["label"]]
-    ticks = [escaped(label) for label in told_apart(labels, _LONGEST_TICK)]
+    ticks = [escaped(label) for label in told_apart(labels, LONGEST_TICK)]
     boxes = [trace for trace in traces if trace["meta"] == "boxes"]
     legend = legend_rows(boxes, ticks, texts)
     layout = bar_layout(title, ticks, reach, texts, [], comparison.metric, legend, notes, tall)
@@ -132,7 +138,7 @@ def _figure(
 
 
 def _boxes(comparison: Comparison, rows: pd.DataFrame, texts: list[str]) -> pd.DataFrame:
-    labels = [shortened(cleaned(str(label)), _LONGEST_LABEL) for label in rows["label"]]
+    labels = [shortened(cleaned(str(label)), LONGEST_LABEL) for label in rows["label"]]
     return pd.DataFrame(
         {
             "start": 0.0,

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from protonlab.views.theme import FONT_SIZE
 
+LONGEST_TICK, LONGEST_LABEL = 44, 200  # letters of a name beside a bar or row, and where one points
 _LONGEST_IN_HOVER = 400
 _HOVER_LINE = 90
 _HEAD = 8  # letters that remain of a beginning that is left out

@@ -24,11 +24,17 @@ from protonlab.views.bar_layout import (
 from protonlab.views.boxes import box_traces, needs_legend
 from protonlab.views.hover import caption, hover_text
 from protonlab.views.layout import empty_layout, title_of
-from protonlab.views.names import cleaned, escaped, shortened, told_apart
+from protonlab.views.names import (
+    LONGEST_LABEL,
+    LONGEST_TICK,
+    cleaned,
+    escaped,
+    shortened,
+    told_apart,
+)
 from protonlab.views.rank_words import WAITING, collective_names, rank_name, run_notes, where_of
 from protonlab.views.reference_lines import ReferenceLine
 
-_LONGEST_TICK, _LONGEST_LABEL = 44, 200
 _PARTS = {"kernel": "computing", "nccl": "collectives"}
 
 
@@ -137,7 +143,7 @@ def _of_kernels(run: Run, metric: Metric, top: int, title: str) -> BarsFigure:
             "width": values[:, 0],
             "row": range(len(table)),
             "hover": hovers,
-            "label": [shortened(label, _LONGEST_LABEL) for label in labels],
+            "label": [shortened(label, LONGEST_LABEL) for label in labels],
             "aside": texts,
             "text": "",
             "edge": 0,
@@ -158,7 +164,7 @@ def _figure(
     notes: list[str],
     boxes: pd.DataFrame,
 ) -> BarsFigure:
-    ticks = [escaped(name) for name in told_apart(names, _LONGEST_TICK)]
+    ticks = [escaped(name) for name in told_apart(names, LONGEST_TICK)]
     bars = [trace for trace in traces if trace["meta"] == "boxes"]
     legend = legend_rows(bars, ticks, texts) if needs_legend(boxes) else 0
     layout = bar_layout(title, ticks, values, texts, lines, metric, legend, notes)
