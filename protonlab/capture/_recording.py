@@ -76,13 +76,9 @@ class Recording:
     def _open(self) -> None:
         flags = self._proton.flags
         self._parts: dict[int, int | None] = {0: self._part}  # first phase -> its repeat
-        try:
-            self._folder = Path(tempfile.mkdtemp(prefix="protonlab-"))
-        except OSError as error:
-            raise CaptureError(
-                f"Proton needs a temporary folder and there is none to write to: {error}; free "
-                "some space or point TMPDIR at another"
-            ) from error
+        self._folder = _temporary_folder()
+        if not self._flushes:
+            self._folder.rmdir()  # until it is read: who is killed before leaves nothing behind
         before = set(os.environ)
         self._set: set[str] = set()  # environment that Proton sets: the paths of its libraries
         self._counted = False
@@ -197,6 +193,12 @@ class Recording:
         self._part = repeat
 
     @property
+    def _flushes(self) -> bool:
+        """Whether Proton writes files while it records."""
+        mode = self.words.mode
+        return mode is not None and mode.name == "periodic_flushing"
+
+    @property
     def has_repeats(self) -> bool:
         """Whether it was told of a repeat."""
         return bool(self._done) or any(repeat is not None for repeat in self._parts.values())
@@ -239,12 +241,11 @@ class Recording:
 
     def _read(self) -> Iterator[Part]:
         """Read trees from memory; traces, and what is flushed as it comes, from files."""
-        proton, mode = self._proton, self.words.mode
+        proton = self._proton
         self._hook.settle()
         self._leave_scope()
         _synchronize()
-        flushes = mode is not None and mode.name == "periodic_flushing"
-        if proton.has_phases and self.words.data == "tree" and not flushes:
+        if proton.has_phases and self.words.data == "tree" and not self._flushes:
             with Launch.none_in_others(), proton.hooks_as_registered():
                 proton.profiler.deactivate(self.id, flushing=True)
             phases = proton.libproton.advance_data_phase(self.id)
@@ -257,6 +258,7 @@ class Recording:
             return
         if self._hook not in proton.hook_manager.session_hooks.get(self.id, ()):
             raise CaptureError(FINALIZED)  # Proton's finalize says nothing
+        self._folder.mkdir(mode=0o700, exist_ok=self._flushes)
         with Launch.none_in_others(), proton.hooks_as_registered():
             proton.profiler.finalize(self.id)
         for file in sorted(self._folder.glob("profile*"), key=_number):
@@ -269,6 +271,16 @@ class Recording:
         for key in self._set & os.environ.keys():
             del os.environ[key]
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _temporary_folder() -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="protonlab-"))
+    except OSError as error:
+        raise CaptureError(
+            f"Proton needs a temporary folder and there is none to write to: {error}; free some "
+            "space or point TMPDIR at another"
+        ) from error
 
 
 def _number(file: Path) -> int:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -179,3 +184,19 @@ def test_interrupt_while_a_session_ends(monkeypatch: pytest.MonkeyPatch) -> None
         match=r"^session 'proton' has no profile: its end was interrupted; record again$",
     ):
         session.profile  # noqa: B018
+
+
+@pytest.mark.parametrize("data", ["tree", pytest.param("trace", marks=pytest.mark.gpu)])
+def test_a_process_killed_while_it_records_leaves_no_file(data: str, tmp_path: Path) -> None:
+    script = (
+        "import os, signal, protonlab\n"
+        "from protonlab.capture import enable_interpreter\n"
+        "enable_interpreter()\n"
+        f"session = protonlab.Session(data={data!r}).start()\n"
+        "assert session.problem is None, session.problem\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", script], env=environment, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert not list(tmp_path.glob("protonlab-*"))
