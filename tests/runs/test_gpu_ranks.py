@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 import torch
+import triton
+from packaging.version import Version
 
 from protonlab import load_run
 
@@ -43,11 +45,13 @@ def test_every_rank_is_there_with_its_gpu(recorded: Any, data: str) -> None:
 
 def test_launches_are_filed_by_step_whichever_thread_made_them(recorded: Any) -> None:
     run = load_run(recorded[0] / "tree")
+    phases = Version(triton.__version__) >= Version("3.7")
     for profile in run.profiles.values():
-        assert profile.info.repeats == 12
         half = profile.kernels[profile.kernels["name"] == "_half"]
         assert int(half["count"].sum()) == 24  # forward, and backward in autograd's thread
-        for step in range(12):
+        assert profile.info.repeats == (12 if phases else 0)
+        assert any("Triton 3.7 or later" in note for note in profile.info.notes) is not phases
+        for step in range(profile.info.repeats):
             kernels = profile.repeat(step).kernels
             assert int(kernels[kernels["name"] == "_half"]["count"].sum()) == 2
 
