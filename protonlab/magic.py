@@ -12,8 +12,7 @@ handed to ``exec``. ``%time %proton f(x)`` shows all views, since ``%time`` retu
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
@@ -25,50 +24,15 @@ from IPython.core.magic import (
     no_var_expand,
 )
 
-from protonlab import capture, display
+from protonlab import capture
 from protonlab.cell_transformer import CellTransformer, hook_of
-from protonlab.errors import CaptureError, MetricError
-from protonlab.model import Profile, Trace
 from protonlab.option_help import help_text
 from protonlab.option_line import OptionLine, parse_statement_line, read_cell
-from protonlab.ranks import run_on_ranks
-from protonlab.repetition import Repetition
 from protonlab.statement import compiled, value_is_used
-from protonlab.watch import Watch
 
-
-@dataclass(frozen=True)
-class Recording:
-    """A session that is open for one cell or statement."""
-
-    options: OptionLine
-    session: capture.Session
-    watch: Watch
-    info: Any = None  # IPython's ExecutionInfo, of a cell
-
-    @property
-    def repetition(self) -> Repetition:
-        """How often the cell or statement runs."""
-        return Repetition(
-            self.session,
-            self.options.values.get("repeat", capture.option("repeat").default),
-            self.options.values.get("warmup", capture.option("warmup").default),
-        )
-
-    def stop(self) -> None:
-        """Stop watching and recording."""
-        self.watch.stop()
-        self.session.stop()
-
-    def belongs_to(self, result: Any) -> bool:
-        """Whether this is the recording of the cell that has ended with `result`.
-
-        IPython passes no result when a cell was cancelled before it began, and a new
-        ExecutionInfo when an interrupt came from outside of the cell's own code.
-        """
-        if self.info is None:
-            return False
-        return result is None or result.info.raw_cell == self.info.raw_cell
+if TYPE_CHECKING:
+    from protonlab.cell_recording import CellRecording
+    from protonlab.model import Profile, Trace
 
 
 @magics_class
@@ -79,7 +43,7 @@ class ProtonMagics(Magics):
         super().__init__(shell)
         self.transformer = CellTransformer(shell)
         self._shell: Any = shell  # IPython is typed in part, and differently in each release
-        self._open: list[Recording] = []
+        self._open: list[CellRecording] = []
         self._displayhook = self._shell.display_trap.hook
         self._run_ast_nodes = self._shell.run_ast_nodes
 
@@ -144,6 +108,8 @@ class ProtonMagics(Magics):
             return None
         __tracebackhide__ = True  # a traceback shows the user's lines
         if not options.records_here:
+            from protonlab.ranks import run_on_ranks
+
             run = run_on_ranks(self._shell, options, source, shows=not is_used)
             return run if is_used else None
         execute = compiled(self._shell, source, is_statement=cell is None)
@@ -186,53 +152,19 @@ class ProtonMagics(Magics):
         while self._open:
             self._open.pop().stop()
 
-    def _start(self, options: OptionLine, info: Any = None) -> Recording:
-        session = capture.Session(
-            options.name or "proton",
-            hook=hook_of(options, self._shell.user_ns),
-            **options.typed(
-                "include", "exclude", "record", "sync", *capture.ProtonWords.__annotations__
-            ),
-        )
-        live = options.values.get("live", capture.option("live").default)
-        session.start(watched=live > 0)
-        recording = Recording(options, session, Watch(session, live), info)
+    def _start(self, options: OptionLine, info: Any = None) -> CellRecording:
+        # Takes most of a second, for pandas and plotly, once there is something to record.
+        from protonlab.cell_recording import CellRecording
+
+        hook = hook_of(options, self._shell.user_ns)
+        recording = CellRecording.started(options, hook, info)
         self._open.append(recording)
         recording.watch.start()
         return recording
 
-    def _finish(self, recording: Recording, *, shows: bool = True) -> Profile | Trace | None:
-        """Close a session, leave its profile or trace in the user's variables, show it."""
+    def _finish(self, recording: CellRecording, *, shows: bool = True) -> Profile | Trace | None:
         self._open.remove(recording)
-        profile: Profile | Trace | None = None  # an older one under the name would mislead
-        with ExitStack() as stack:
-            stack.callback(recording.watch.clear)
-            try:
-                recording.stop()
-                profile = recording.session.result
-            except CaptureError as error:
-                print(error)
-            finally:  # also when an interrupt comes here
-                for name in ("_proton", recording.options.name):
-                    if name is not None:
-                        self._shell.user_ns[name] = profile
-            if profile is not None and shows:
-                self._show(profile, recording)
-        return profile
-
-    def _show(self, profile: Profile | Trace, recording: Recording) -> None:
-        values = recording.options.values
-        view, metrics = values.get("view", capture.option("view").default), values.get("metrics")
-        if not view:
-            return
-        if isinstance(profile, Trace):
-            return display.show_trace(profile)
-        recording.watch.say("drawing …")
-        try:
-            display.show(profile, view, metrics, first=recording.watch.replace)
-        except MetricError as error:  # only now it is known what the kernels record
-            print(error)
-            display.show(profile, view, first=recording.watch.replace)
+        return recording.finish(self._shell.user_ns, shows=shows)
 
     def _close_abandoned(self) -> None:
         """Close the session of a cell that ended without an event: ``await run_cell_async(…)``."""

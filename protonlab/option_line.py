@@ -14,7 +14,6 @@ from IPython.core.error import UsageError
 
 from protonlab.capture import OPTIONS, CheckedWords, Option, ProtonWords
 from protonlab.errors import MetricError, ProtonLabError
-from protonlab.model import Metric, MetricColumn
 
 _OPTION_LINE = re.compile(r"%%proton(?=\s|$)(?P<text>.*)")
 # Cell magics that compile their body themselves: no cell event fires for a %%proton line inside.
@@ -248,6 +247,8 @@ def _agreed(values: dict[str, Any]) -> dict[str, Any]:
 
 def _check_metric(name: str) -> None:
     """Refuse a metric that no profile can have: kernels may record any name, but not any form."""
+    from protonlab.model import Metric, MetricColumn
+
     own = re.findall(r"(?:^|/)([A-Za-z_]\w*)", name)
     raw = dict.fromkeys(
         [*_PROTONS_OWN, *(word for word in own if word not in ("time", "cpu_time"))]

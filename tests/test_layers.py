@@ -52,9 +52,9 @@ ROOMS = {
     "repetition": Room("capture", "IPython"),
     "watch": Room("errors model front_end capture display views", "IPython"),
     "ranks": Room("errors model front_end capture runs display option_line watch", "IPython"),
+    "cell_recording": Room("errors model capture display option_line repetition watch"),
     "magic": Room(
-        "errors model capture display option_help option_line cell_transformer ranks repetition "
-        "watch statement",
+        "model capture option_help option_line cell_transformer cell_recording ranks statement",
         "IPython",
     ),
     "page": Room(

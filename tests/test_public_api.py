@@ -58,6 +58,16 @@ def test_import_loads_nothing_heavy() -> None:
     assert json.loads(out.stdout) == []
 
 
+def test_loading_the_extension_needs_no_tables_and_no_figures() -> None:
+    code = (
+        "import json, sys; from IPython.core.interactiveshell import InteractiveShell; "
+        "InteractiveShell.instance().run_line_magic('load_ext', 'protonlab'); "
+        "print(json.dumps([m for m in ('torch', 'plotly', 'pandas') if m in sys.modules]))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(out.stdout.splitlines()[-1]) == []
+
+
 def test_import_takes_under_150_ms() -> None:
     # -X importtime prints the cumulative microseconds of each import; the best of five, because a
     # busy machine can only make it slower.
