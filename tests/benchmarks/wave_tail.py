@@ -7,9 +7,10 @@ of up to five strips, and a launch of 1125 such tiles on 264 programs has 4.26 w
 most of the GPU waits. Variants of `wave_tail_kernel`, each compared with float64:
 
 - *package*: `matmul` as it is. *same*: the copy that is varied, for the price of copying it.
-- *narrow last*: launches ordered from the widest row class to the narrowest, which has most blocks.
-- *rest N*: that, and the narrowest class launched twice: whole waves (but for N of them), then what
-  is left as tiles of one strip, a program a tile, handed out by the GPU as programs end.
+- *rests last*: the whole waves of each row class, and then what is left of all of them, as tiles of
+  one strip, a program a tile, which the GPU hands out as programs end.
+- *and a wave*: with one wave of each class more among them.
+- *N strips*: tiles of at most so many.
 - *w once*, *x often*: TMA tells L2 that weights will not be read again, and that x will.
 
 Kernels are compiled before, by several processes at once.
@@ -35,7 +36,15 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from wave_tail_kernel import share_kernel
 
-from protonlab.kernels import PackedWeight, PreparedRouting, Routing, matmul, pack, prepare
+from protonlab.kernels import (
+    PackedWeight,
+    PreparedRouting,
+    Routing,
+    matmul,
+    matmul_options,
+    pack,
+    prepare,
+)
 from protonlab.kernels._gluon import _rows_of
 from protonlab.kernels._row_classes import ClassShape, class_shape, row_classes
 
@@ -51,28 +60,29 @@ class Variant:
 
     Parameters
     ----------
-    narrow_last
-        Launch row classes from the widest to the narrowest.
     kept
-        Waves of the narrowest class that are computed in tiles of one strip, besides the last one
-        that is not whole; None for no such launch.
+        Waves of each row class that are computed in tiles of one strip, besides the last one that
+        is not whole; None for no such launches.
     hints
         1 to have weights leave L2 first, 2 to have x stay there, too.
+    strips
+        Of a tile at most; None for the package's choice, 5 up to 4 tokens an expert and 3 above.
     """
 
-    narrow_last: bool = False
     kept: int | None = None
     hints: int = 0
+    strips: int | None = None
 
 
 VARIANTS: dict[str, Variant] = {
     "same": Variant(),
-    "narrow last": Variant(True),
-    "rest 0": Variant(True, 0),
-    "rest 1": Variant(True, 1),
+    "rests last": Variant(0),
+    "rests last, and a wave": Variant(1),
+    "3 strips, rests last": Variant(0, strips=3),
+    "5 strips, rests last": Variant(0, strips=5),
     "w once": Variant(hints=1),
     "w once, x often": Variant(hints=2),
-    "rest 0, w once": Variant(True, 0, 1),
+    "rests last, w once": Variant(0, 1),
 }
 
 
@@ -92,23 +102,29 @@ class Launches:
 
     def __call__(self) -> torch.Tensor:
         y = torch.empty(len(self._x), self._w.shape[-2], dtype=self._x.dtype, device="cuda")
-        schedule, variant = self._routing.schedule, self._variant
-        filled = [index for index, most in enumerate(schedule.most_blocks) if most]
-        order = filled[::-1] if variant.narrow_last else filled
-        first = True
-        for index in order:
-            narrow = index == filled[0] and variant.kept is not None
-            whole = self._shape(index)
-            wave = self._sms * whole.programs_per_sm
-            tiles = schedule.most_blocks[index] * triton.cdiv(self._row_tiles, whole.strips)
-            parts = (("waves", whole), ("rest", self._shape(index, 1))) if narrow else ()
-            for part, shape in parts or (("all", whole),):
-                programs = min(tiles, wave)
-                if part == "rest":  # a program a tile
-                    programs = min(tiles, wave * ((variant.kept or 0) + 1)) * whole.strips
-                self._launch(y, index, part, whole, shape, programs, wave, pdl=not first)
-                first = False
+        for turn, launch in enumerate(self._launches()):
+            self._launch(y, *launch, pdl=turn > 0)
         return y
+
+    def _launches(self) -> list[tuple[int, str, ClassShape, ClassShape, int]]:
+        """Row class, part, shape of whole tiles and of the launch's own, programs."""
+        kept, found, rests = self._variant.kept, [], []
+        for index, blocks in enumerate(self._routing.schedule.most_blocks):
+            whole, cut = self._shape(index), self._shape(index, 1)
+            tiles = blocks * triton.cdiv(self._row_tiles, whole.strips)
+            wave = self._wave(whole)
+            waves = tiles // wave - (kept or 0)
+            if kept is None and tiles:
+                found.append((index, "all", whole, whole, min(tiles, wave)))
+            elif waves > 0:
+                found.append((index, "waves", whole, whole, wave))
+            rest = tiles - max(waves, 0) * wave
+            if kept is not None and rest:  # a program a tile
+                rests.append((index, "rest", whole, cut, rest * whole.strips))
+        return found + rests[::-1]
+
+    def _wave(self, whole: ClassShape) -> int:
+        return self._sms * whole.programs_per_sm
 
     def _shape(self, index: int, strips: int | None = None) -> ClassShape:
         options = self._routing.options
@@ -129,7 +145,6 @@ class Launches:
         whole: ClassShape,
         shape: ClassShape,
         programs: int,
-        wave: int,
         *,
         pdl: bool,
     ) -> None:
@@ -148,7 +163,7 @@ class Launches:
             self._steps,
             y.shape[1],
             self._w.output_scale,
-            wave,
+            self._wave(whole),
             self._variant.kept or 0,
             PART=part,
             WHOLE=whole.strips,
@@ -166,9 +181,16 @@ class Launches:
 
 def calls(x: torch.Tensor, w: PackedWeight, sizes: torch.Tensor) -> dict[str, Call]:
     """Give a call for the package's matmul and for each variant."""
-    routing = prepare(x, w, Routing(sizes), engine="gluon")
+    shape, experts = (len(x), *w.shape[-2:]), len(sizes)
+    options = matmul_options(*shape, experts=experts, engine="gluon")
+    routing = prepare(x, w, Routing(sizes), options=options)
     found: dict[str, Call] = {"package": functools.partial(matmul, x, w, routing=routing)}
-    return found | {name: Launches(x, w, routing, made) for name, made in VARIANTS.items()}
+    for name, variant in VARIANTS.items():
+        if variant.strips == options.strips:
+            continue  # the package's choice, which other variants have
+        cut = dataclasses.replace(options, strips=variant.strips or options.strips)
+        found[name] = Launches(x, w, dataclasses.replace(routing, options=cut), variant)
+    return found
 
 
 def compile_for(tokens: int, name: str) -> None:
@@ -181,7 +203,7 @@ def compile_for(tokens: int, name: str) -> None:
         sizes.append(0)
     w = pack(weight(len(sizes), N, K))
     x = torch.randn(sum(sizes), K, device="cuda").to(torch.bfloat16)
-    calls(x, w, torch.tensor(sizes))[name]()
+    calls(x, w, torch.tensor(sizes)).get(name, torch.cuda.synchronize)()
     torch.cuda.synchronize()
 
 
@@ -224,7 +246,7 @@ def main() -> None:
             base = base or row
             rows.append(row)
             print(
-                f"{tokens:4} {name:20} {timing.sustained_us:7.1f} us {row['gbytes_per_s']:5.0f} "
+                f"{tokens:4} {name:24} {timing.sustained_us:7.1f} us {row['gbytes_per_s']:5.0f} "
                 f"({base['sustained_us'] / timing.sustained_us:.3f}) | burst "
                 f"{timing.burst_us:7.1f} us {row['gbytes_per_s_burst']:5.0f} "
                 f"({base['burst_us'] / timing.burst_us:.3f}) | {timing.mhz} MHz {timing.watts} W"
