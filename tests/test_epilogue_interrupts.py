@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
 import signal
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from triton.profiler.hooks.hook import HookManager
 
 from protonlab import load
 from protonlab.cli import main
-from protonlab.epilogue import EpilogueWeights, _sweep, epilogue_cases, sweep_epilogue
+from protonlab.epilogue import EpilogueWeights, _sweep, _sweep_run, epilogue_cases, sweep_epilogue
 from protonlab.model.epilogue_sweep import EpilogueCase, EpilogueSweep
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="runs on the interpreter")
@@ -30,7 +30,9 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Measure on the interpreter, where a sweep would refuse to; then look what is left behind."""
     monkeypatch.setattr(_sweep, "gpu_problem", lambda: None)
     monkeypatch.setattr(_sweep, "copy_gbyte_s", lambda: 1.0)
-    monkeypatch.setattr(_sweep, "EpilogueWeights", functools.partial(EpilogueWeights, device="cpu"))
+    monkeypatch.setattr(
+        _sweep_run, "EpilogueWeights", functools.partial(EpilogueWeights, device="cpu")
+    )
     yield
     assert not any(HookManager.session_hooks.values())
     assert not HookManager.active_hooks
@@ -107,32 +109,55 @@ def test_command_keeps_what_is_there_and_says_that_it_was_stopped(
     interrupt_at(3, monkeypatch)
     result = command(tmp_path, *SMALL, "--experts", "2", "--budget", "0.1")
     assert result.exit_code == 130
-    assert result.stderr.endswith("s.json holds 2 of 3 cases.\n\nInterrupted.\n")
+    assert result.stderr.endswith(
+        "s.json holds 2 of 3 cases; the same command goes on.\n\nInterrupted.\n"
+    )
     kept = load(tmp_path / "s.json")
     assert isinstance(kept, EpilogueSweep)
     assert kept.cases == CASES[:2]
     assert [path.name for path in tmp_path.iterdir()] == ["s.json"]
 
 
-def test_numbers_are_told_where_the_disk_is_full(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", "s.json")
-
-    monkeypatch.setattr(EpilogueSweep, "save", full)
+def test_same_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        interrupt_at(2, patched)
+        command(tmp_path, *SMALL, "--experts", "2", "--budget", "0.1")
+    before = load(tmp_path / "s.json")
+    assert isinstance(before, EpilogueSweep)
     result = command(tmp_path, *SMALL, "--experts", "2", "--budget", "0.1")
-    assert result.exit_code == 1
-    assert "<EpilogueSweep: 3 cases" in result.stdout
-    assert result.stderr.endswith("Error: cannot write s.json: No space left on device\n")
+    assert result.exit_code == 0
+    assert result.stderr.splitlines()[0] == "s.json is there; what it lacks is measured."
+    assert [line[:6] for line in result.stderr.splitlines()[1:3]] == ["2 of 3", "3 of 3"]
+    after = load(tmp_path / "s.json")
+    assert isinstance(after, EpilogueSweep)
+    assert after.cases == CASES
+    assert not after.was_interrupted
+    assert [each for each in after.left_out if "interrupted" in each] == []
+    (first, *_) = CASES
+    assert after.comparison(first).pairs.equals(before.comparison(first).pairs)
+    assert after.protocol["took_s"] > before.protocol["took_s"]
 
 
-def test_command_that_measured_nothing_leaves_the_older_file(
+def test_interrupted_case_gives_its_weights_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights: list[weakref.ref[torch.Tensor]] = []
+    make = EpilogueWeights.make
+
+    def made(self: EpilogueWeights, kernel: str) -> Iterator[float]:
+        yield from make(self, kernel)
+        assert self._packed is not None
+        weights.append(weakref.ref(self._packed.values))
+
+    monkeypatch.setattr(EpilogueWeights, "make", made)
+    interrupt_at(1, monkeypatch)
+    assert sweep_epilogue(CASES[:1], budget_s=0.1).was_interrupted
+    assert [each() for each in weights] == [None]
+
+
+def test_command_that_measured_nothing_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupt_at(1, monkeypatch)
-    (tmp_path / "s.json").write_text("old")
     result = command(tmp_path, *SMALL, "--experts", "2")
     assert (result.exit_code, result.stdout) == (130, "")
     assert result.stderr.endswith("\nInterrupted.\n")
-    assert (tmp_path / "s.json").read_text() == "old"
+    assert list(tmp_path.iterdir()) == []

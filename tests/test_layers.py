@@ -40,7 +40,7 @@ ROOMS = {
         "dask distributed fsspec ipyparallel msgspec numpy pandas pyarrow ruptures torch",
     ),
     "startup": Room("runs"),
-    "epilogue": Room("errors model kernels experiment", "torch"),
+    "epilogue": Room("errors model formats kernels experiment", "torch"),
     "widget": Room(
         "errors model recorded front_end views experiment epilogue", "anywidget traitlets"
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -36,17 +35,9 @@ def sweep(target: Path, **asked: Any) -> None:
     By default 1 to 512 tokens per expert, K = 5760 and 256, our kernel, and
     upstream's where it is installed. Needs a Hopper GPU. A name that ends in
     .json or .json.gz holds everything; in .parquet, a table of pairs with the
-    rest beside it. protonlab.load() reads both. Ctrl-C keeps what is there.
+    rest beside it. protonlab.load() reads both. TARGET is saved behind each
+    case; the same command goes on where Ctrl-C, or a crash, ended it.
     """
-    from protonlab.model.sweep_document import check_name
-
-    check_name(target)
-    folder = target.resolve().parent
-    if not folder.is_dir():
-        raise ProtonLabError(f"cannot write {target}: no folder {target.parent}")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ProtonLabError(f"cannot write {target}: the folder is not yours to write to")
-
     from protonlab.epilogue import KS, TOKENS, EpilogueCase, epilogue_cases, sweep_epilogue
     from protonlab.model.units import counted
 
@@ -57,6 +48,8 @@ def sweep(target: Path, **asked: Any) -> None:
         experts=asked["experts"],
         n=asked["n"],
     )
+    if target.is_file():
+        click.echo(f"{target} is there; what it lacks is measured.", err=True)
     console = progress_console()
     with console.status(f"{len(cases)} cases …") as status:
 
@@ -73,8 +66,9 @@ def sweep(target: Path, **asked: Any) -> None:
             within_s=asked["within"],
             protocol="burst" if asked["burst"] else "sustained",
             on_case=tell,
+            path=target,
         )
-    measured = len(found.comparisons)
+    measured = sum(case in found.comparisons for case in cases)
     if found.was_interrupted and not measured:
         raise KeyboardInterrupt
     if not measured:
@@ -82,12 +76,9 @@ def sweep(target: Path, **asked: Any) -> None:
         if len(found.left_out) > len(reasons):
             reasons.append(f"And {counted(len(found.left_out) - len(reasons), 'case')} more.")
         raise ProtonLabError("\n  ".join(("nothing was measured.", *reasons)))
-    click.echo(str(found))  # also where they cannot be kept
-    try:
-        found.save(target)
-    except OSError as error:
-        raise ProtonLabError(f"cannot write {target}: {error.strerror}") from error
+    click.echo(str(found))
     click.echo(f"\n{target}: {target.stat().st_size:,} bytes, {found.protocol['took_s']} s")
     if found.was_interrupted:
-        click.echo(f"{target} holds {measured} of {counted(len(cases), 'case')}.", err=True)
+        holds = f"{target} holds {measured} of {counted(len(cases), 'case')}"
+        click.echo(f"{holds}; the same command goes on.", err=True)
         raise KeyboardInterrupt

@@ -15,12 +15,8 @@ if TYPE_CHECKING:
     from protonlab.epilogue._interpreted import interpreted_check
     from protonlab.epilogue._problem import EpilogueCalls, EpilogueWeights
     from protonlab.epilogue._published import reference_lines
-    from protonlab.epilogue._sweep import (
-        compiled_of,
-        copy_gbyte_s,
-        epilogue_cases,
-        sweep_epilogue,
-    )
+    from protonlab.epilogue._sweep import copy_gbyte_s, epilogue_cases, sweep_epilogue
+    from protonlab.epilogue._sweep_run import compiled_of
     from protonlab.model.epilogue_sweep import EpilogueCase, EpilogueSweep
 
 _HOME = {
@@ -31,7 +27,7 @@ _HOME = {
     "KS": "protonlab.epilogue._choices",
     "METRIC": "protonlab.epilogue._choices",
     "TOKENS": "protonlab.epilogue._choices",
-    "compiled_of": "protonlab.epilogue._sweep",
+    "compiled_of": "protonlab.epilogue._sweep_run",
     "copy_gbyte_s": "protonlab.epilogue._sweep",
     "epilogue_cases": "protonlab.epilogue._sweep",
     "gpu_problem": "protonlab.epilogue._gpu",

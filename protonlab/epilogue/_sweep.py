@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import itertools
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
 
-from protonlab.epilogue._bandwidth import in_gbyte_s, rounded
 from protonlab.epilogue._choices import KS, TOKENS, UPSTREAM_UP_TO
 from protonlab.epilogue._gpu import gpu_problem, has_upstream
-from protonlab.epilogue._problem import EpilogueWeights
+from protonlab.epilogue._kept import check_place, kept_sweep
+from protonlab.epilogue._sweep_run import SweepRun
 from protonlab.errors import CaptureError, ProtonLabError
-from protonlab.experiment import compare_compiled, compare_variants
 from protonlab.experiment._arguments import check_arguments
-from protonlab.model import ProfileInfo, VariantComparison
-from protonlab.model.compiled import CompiledComparison
 from protonlab.model.epilogue_sweep import INTERRUPTED, EpilogueCase, EpilogueSweep
 
 _COPY_BYTES, _COPIES, _COPY_SAMPLES = 2**30, 4, 9
-_MATMULS = r".*matmul"
 
 
 def epilogue_cases(
@@ -67,6 +64,7 @@ def sweep_epilogue(
     protocol: Literal["sustained", "burst"] = "sustained",
     seed: int = 0,
     on_case: Callable[[EpilogueCase, int, int], None] | None = None,
+    path: str | os.PathLike[str] | None = None,
 ) -> EpilogueSweep:
     """Measure epilogue overlap, on against off, over many shapes; each as `compare_variants` does.
 
@@ -86,110 +84,67 @@ def sweep_epilogue(
         Of `compare_variants`.
     on_case
         Called before each case with the case, its number from 1, and how many there are.
+    path
+        Where to save behind each case, so that nothing measured is lost (`EpilogueSweep.save`). A
+        sweep that lies there and lacks some of the cases goes on: only those are measured.
 
     Raises
     ------
     CaptureError
         If there is no Hopper GPU.
     ProtonLabError
-        If an argument is not legal.
+        If an argument is not legal, or what lies at `path` cannot go on: it holds all cases, or was
+        measured in another way or on another machine. It is left as it is.
+    OSError
+        If the file cannot be written; it is as it was behind the case before.
 
     Examples
     --------
-    >>> sweep = protonlab.sweep_epilogue(budget_s=1)  # doctest: +SKIP
-    >>> sweep.save("sweep.parquet")  # doctest: +SKIP
+    >>> sweep = protonlab.sweep_epilogue(budget_s=1, path="sweep.json.gz")  # doctest: +SKIP
     """
     check_arguments(None, budget_s, None, protocol, seed)
     if within_s is not None and not within_s > 0:
         raise ProtonLabError(f"within_s={within_s}; give seconds for all of it, more than 0")
+    target = None if path is None else Path(path)
+    if target is not None:
+        check_place(target)
     problem = gpu_problem()
     if problem:
         raise CaptureError(
             f"{problem}; protonlab.recorded.epilogue_sweep() was measured on an H200"
         )
     wanted = tuple(epilogue_cases() if cases is None else cases)
-    run = _Run(budget_s, protocol, seed)
-    began = time.monotonic()
-    weights: EpilogueWeights | None = None
-    copy: float | None = None
-    number, stop_reason = 0, "every case was tried"
+    settings: dict[str, Any] = {"budget_s": budget_s, "protocol": protocol, "seed": seed}
+    earlier = None if target is None else kept_sweep(target, wanted, settings)
+    run = SweepRun(wanted, {**settings, "within_s": within_s}, earlier)
     try:
-        copy = copy_gbyte_s()
+        if run.copy_gbyte_s is None:
+            run.copy_gbyte_s = copy_gbyte_s()
         for number, case in enumerate(wanted, 1):
-            if within_s is not None and time.monotonic() - began > within_s - 1.5 * budget_s:
-                run.left_out += [f"{left}: no time left." for left in wanted[number - 1 :]]
-                stop_reason = f"within_s={within_s:g} was nearly over"
+            if case in run.comparisons:
+                continue
+            if within_s is not None and run.took_s > within_s - 1.5 * budget_s:
+                run.stop(f"within_s={within_s:g} was nearly over", "no time left")
                 break
             if on_case is not None:
                 on_case(case, number, len(wanted))
-            shape = (case.experts, case.n, case.k)
-            if weights is None or weights.shape != shape:
-                if weights is not None:
-                    weights.close()
-                weights = EpilogueWeights(*shape)
-            run.measure(weights, case)
+            run.measure(case)
+            _save(run, target)
+        else:
+            run.stop("every case was tried", "")
     except KeyboardInterrupt:
-        missing = [left for left in wanted[max(number - 1, 0) :] if left not in run.comparisons]
-        run.left_out += [f"{left}: interrupted." for left in missing]
-        stop_reason = INTERRUPTED
+        run.stop(INTERRUPTED, "interrupted")
     finally:
-        if weights is not None:
-            weights.close()
-    info = next((each.info for each in run.comparisons.values()), ProfileInfo())
-    about = {"budget_s": budget_s, "within_s": within_s, "protocol": protocol, "seed": seed}
-    took = {"took_s": round(time.monotonic() - began, 1), "stop_reason": stop_reason}
-    return EpilogueSweep(
-        run.comparisons, run.compiled, info, copy, {**about, **took}, tuple(run.left_out)
-    )
+        run.close()
+    return _save(run, target)
 
 
-class _Run:
-    """Measures one case after the other and keeps what came out."""
-
-    def __init__(self, budget_s: float, protocol: Literal["sustained", "burst"], seed: int) -> None:
-        self._budget_s, self._protocol, self._seed = budget_s, protocol, seed
-        self.comparisons: dict[EpilogueCase, VariantComparison] = {}
-        self.compiled: dict[EpilogueCase, CompiledComparison] = {}
-        self.left_out: list[str] = []
-
-    def measure(self, weights: EpilogueWeights, case: EpilogueCase) -> None:
-        """Measure a case; a failure is a sentence in `left_out`."""
-        try:
-            for _ in weights.make(case.kernel):
-                pass
-            calls = weights.calls(case, seed=self._seed)
-            self._look_at_code(case, calls.variants)
-            found = compare_variants(
-                calls.variants,
-                budget_s=self._budget_s,
-                metric=calls.metric,
-                protocol=self._protocol,
-                seed=self._seed,
-            )
-            self.comparisons[case] = rounded(in_gbyte_s(found, calls.n_bytes))
-        except ProtonLabError as error:
-            self.left_out.append(f"{case}: {error}.")
-        except Exception as error:  # upstream's own checks, a compiler's failure
-            reason = (str(error).strip().splitlines() or [""])[0][:200]
-            self.left_out.append(f"{case}: {type(error).__name__}: {reason}.")
-
-    def _look_at_code(self, case: EpilogueCase, calls: Mapping[str, Callable[[], object]]) -> None:
-        compared = compiled_of(calls)
-        if isinstance(compared, str):
-            self.left_out.append(f"{case}: the compiled kernels were not compared: {compared}.")
-            return
-        # The texts are large, and many sizes run the same two kernels.
-        bare = compared.without_ptx()
-        is_known = any(each.without_ptx() == bare for each in self.compiled.values())
-        self.compiled[case] = bare if is_known else compared.without_debug()
-
-
-def compiled_of(calls: Mapping[str, Callable[[], object]]) -> CompiledComparison | str:
-    """Compare the compiled matmuls of two callables; the reason as text where that fails."""
-    try:
-        return compare_compiled(calls, kernel=_MATMULS)
-    except ProtonLabError as error:
-        return str(error)
+def _save(run: SweepRun, target: Path | None) -> EpilogueSweep:
+    """Save what there is, which may be nothing: then an older file stays."""
+    sweep = run.sweep()
+    if target is not None and sweep.comparisons:
+        sweep.save(target)
+    return sweep
 
 
 def copy_gbyte_s() -> float:

@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import Any, Literal, Self
 
 from protonlab.capture._platform import has_gpu, interpreting
-from protonlab.capture._surroundings import gpu_name, versions
-from protonlab.capture.clocks import driver_version
+from protonlab.capture._surroundings import gpu_name
 from protonlab.errors import CaptureError, MetricError, ProtonLabError
 from protonlab.experiment._amounts import Amounts, amounts_of, kernels_of_call
 from protonlab.experiment._arguments import ProtocolName, check_arguments
 from protonlab.experiment._bench import Bench
+from protonlab.experiment._machine import versions_here
 from protonlab.experiment._outputs import compared
 from protonlab.experiment._paired_run import PairedRun
 from protonlab.experiment._trial import here, outputs_of, profiled
@@ -203,14 +203,12 @@ class Measurement:
         return first, second
 
     def _describe(self) -> ProfileInfo:
-        driver = driver_version()
-        known = dict(versions()) | ({"driver": driver} if driver else {})
         base = self._profiles[0].info if self._profiles else ProfileInfo(gpu=gpu_name())
         return ProfileInfo(
             name=" against ".join(self._names),
             backend=base.backend,
             context=base.context,
-            versions=known,
+            versions=versions_here(),
             gpu=base.gpu,
             when=datetime.now().astimezone().isoformat(timespec="seconds"),
         )

@@ -21,7 +21,9 @@ from protonlab.model.units import counted
 from protonlab.model.variants import VariantComparison
 
 OVERLAP, SERIAL = "overlap", "serial"
+# Why a sweep ended; the second one, of a file whose sweep goes on or was killed.
 INTERRUPTED = "it was interrupted"
+UNFINISHED = "it has not ended"
 KERNELS = ("ours", "upstream")
 # Name -> least, most, and what it must be a multiple of: storage tiles are 128 by 128.
 LEGAL = {

@@ -9,7 +9,6 @@ from typing import Any
 
 from protonlab.errors import ProtonLabError
 from protonlab.model.parquet import pyarrow
-from protonlab.model.variant_document import variants_document
 from protonlab.model.writing import replacing, write_atomically
 
 SWEEP_KEY = "protonlab_epilogue_sweep"
@@ -65,9 +64,7 @@ def sweep_document(sweep: Any) -> dict[str, Any]:
         "protocol": dict(sweep.protocol),
         "left_out": list(sweep.left_out),
         "cases": [dataclasses.astuple(case) for case in cases],
-        "comparisons": [
-            json.loads("".join(variants_document(sweep.comparisons[case]))) for case in cases
-        ],
+        "comparisons": [dict(sweep.comparisons[case].document) for case in cases],
         "compiled": compiled,
     }
 

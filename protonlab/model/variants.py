@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from protonlab.model.metrics import Metric
 from protonlab.model.pair_warnings import pair_warnings
 from protonlab.model.profile import Profile
 from protonlab.model.statistics import Interval, paired_ratio
-from protonlab.model.variant_document import write_variants
+from protonlab.model.variant_document import variants_document, write_variants
 from protonlab.model.variant_text import as_html, as_text, verdict
 
 PAIR_COLUMNS: Mapping[str, type] = {
@@ -153,6 +154,12 @@ class VariantComparison:
     def to_dataframe(self) -> pd.DataFrame:
         """Return the pairs as a table of your own; see `pairs` for its columns."""
         return self.pairs.copy()
+
+    @cached_property
+    def document(self) -> Mapping[str, Any]:
+        """All of it as plain values for JSON, for a file that holds more than this."""
+        values: Mapping[str, Any] = json.loads("".join(variants_document(self)))
+        return values
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it as JSON, gzipped where the name ends in ``.gz``; `load` reads it back.
