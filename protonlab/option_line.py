@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import keyword
 import re
@@ -163,6 +164,7 @@ def parse_statement_line(text: str) -> OptionLine:
             break
         found = _next_option(rest, is_statement=True)
         if found is None:
+            _refuse_misspelt(rest)
             break
         rest = _store(found, rest, values, texts)
     if not rest:
@@ -193,6 +195,17 @@ def _next_option(text: str, *, is_statement: bool) -> tuple[Option, str, str] | 
     if value.re is _WORD and text[0] in "\"'":
         raise UsageError(f"{option.name}={rest}: the quote {text[0]} is not closed")
     return option, text, rest[value.end() :].lstrip()
+
+
+def _refuse_misspelt(statement: str) -> None:
+    """Refuse a statement that is no Python and starts with what is nearly an option."""
+    match = _OPTION.match(statement)
+    if match is None or not match["equals"] or not _close_option(match["name"]):
+        return
+    try:
+        ast.parse(statement)
+    except SyntaxError:
+        raise UsageError(_no_such_option(match["name"])) from None
 
 
 def _store(
@@ -266,8 +279,12 @@ def _check_metric(name: str) -> None:
         ) from None
 
 
+def _close_option(name: str) -> list[str]:
+    return difflib.get_close_matches(name, [option.name for option in OPTIONS], n=1)
+
+
 def _no_such_option(name: str) -> str:
-    close = difflib.get_close_matches(name, [option.name for option in OPTIONS], n=1)
+    close = _close_option(name)
     hint = f" Did you mean {close[0]}?" if close else ""
     return f"{name} is not an option of %%proton.{hint}\n{_legal_options()}"
 

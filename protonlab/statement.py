@@ -27,8 +27,9 @@ def compiled(
         if not is_statement:
             raise
         raise UsageError(
-            f"%proton cannot run {source!r}: {error.msg}; await, and what needs more than one "
-            "line, need %%proton over a cell"
+            f"%proton cannot run {source!r}: {error.msg}. Behind its options it takes one "
+            "statement; to keep the profile assign it (p = %proton f(x)), and for await or more "
+            "than one line write %%proton over a cell"
         ) from None
 
 

@@ -133,6 +133,15 @@ def test_nothing_matched_lists_the_names_seen() -> None:
     )
 
 
+def test_exclude_alone_that_left_out_everything() -> None:
+    info = ProfileInfo(name="run1", exclude="k", launches={"k1": (1, 0)})
+    profile = profile_of({"k1": (1, 100)}, info).with_hook({}, set(), ["k1"])
+    assert summary(profile).lines[1:] == (
+        "exclude=k leaves out every compiled name that was seen: k1. Patterns match from the start "
+        "of a name (re.match)",
+    )
+
+
 def test_nothing_that_triton_launched() -> None:
     info = ProfileInfo(name="run1", include="x")
     profile = profile_of({"gemm": (1, 100)}, info).with_hook({}, set(), set())
@@ -157,6 +166,14 @@ def test_plain_python_gets_text(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert out.startswith("run1: 1 kernel kept")
     assert out.count("_p_matmul") == 1  # the table, once, for all three views
+
+
+def test_flame_alone_is_the_tree_in_text(capsys: pytest.CaptureFixture[str]) -> None:
+    show(three_states(notes=("A note.",)), view=("flame",))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in lines[3:]] == ["ROOT", "_p_matmul", "clear", "at::add"]
+    assert lines[1] == "A note."
+    assert lines[4].endswith("├─ _p_matmul")
 
 
 def test_view_without_anything_is_the_summary(capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,7 +128,7 @@ class Notes:
         self._told.add((kernel, cause))
         self.messages.append(message)
         code = getattr(place, "__code__", None)
-        file, line = (code.co_filename, code.co_firstlineno) if code else (sys.argv[0] or "-", 1)
+        file, line = (code.co_filename, code.co_firstlineno) if code else ("protonlab", 1)
         # Without a registry, Python's "once a place" does not hide it in the next session. Where
         # warnings are errors this raises; the launch goes on all the same.
         with suppress(UserWarning):

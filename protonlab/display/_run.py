@@ -7,7 +7,8 @@ from typing import Any
 
 from IPython.core.display_functions import display
 
-from protonlab.display._views import InWords, Summary
+from protonlab.display._summary import Summary
+from protonlab.display._views import InWords
 from protonlab.errors import ProtonLabError
 from protonlab.front_end import front_end
 from protonlab.model import Run

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.display_functions import display
 
+from protonlab.display._summary import Summary, summary
 from protonlab.front_end import front_end
 from protonlab.model import Comparison, Profile, Trace, VariantComparison, format_quantity
-from protonlab.model.statistics import interval
-from protonlab.model.units import counted, round_digits
-from protonlab.views import bars, distribution_table, flame, pairs, table, timeline
+from protonlab.model.units import round_digits
+from protonlab.views import bars, distribution_table, flame, pairs, profile_tree, table, timeline
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_STATES = ("kept", "filtered", "unseen")
-_MOST_NAMES = 12
 _MOST_KERNELS = 20
 
 
@@ -38,7 +35,7 @@ def show(
         The profile.
     view
         What to show below the summary, in this order: ``"flame"``, ``"bars"``, ``"table"``. In a
-        terminal the table stands for all of them.
+        terminal the table stands for all of them, and ``"flame"`` alone is the tree as text.
     metrics
         Columns of the table; bars show the first of them, and flame the first that may be summed.
         By default those that suit the profile.
@@ -50,9 +47,10 @@ def show(
     MetricError
         If a metric is unknown in this profile.
     """
-    if view and not front_end().draws:
-        view = ("table",)
-    parts = profile_views(profile, view, metrics)
+    if front_end().draws:
+        parts = profile_views(profile, view, metrics)
+    else:
+        parts = _text_views(profile, view, metrics)
     first(parts[0])
     for part in parts[1:]:
         display(part)  # type: ignore[no-untyped-call]  # IPython 9 has types for a part of it
@@ -78,6 +76,15 @@ def profile_views(
             if profile.repeats is not None:
                 parts.append(distribution_table(profile, numeric[0] if numeric else "time"))
     return parts
+
+
+def _text_views(profile: Profile, view: Sequence[str], metrics: Sequence[str] | None) -> list[Any]:
+    if tuple(view) == ("flame",) and not profile.kernels.empty:
+        tree = profile_tree(profile, metrics=metrics)
+        return [summary(profile), replace(tree, title="", notes=())]
+    parts = profile_views(profile, ("table",) if view else (), metrics)
+    # The summary has said whose kernels these are.
+    return [parts[0], *(replace(each, title="") for each in parts[1:2]), *parts[2:]]
 
 
 def show_trace(trace: Trace) -> None:
@@ -170,128 +177,3 @@ class InWords:
 
     def _repr_html_(self) -> str:
         return self.page
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Sentences that display themselves as text, and as one paragraph each on a page."""
-
-    lines: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        return "\n".join(self.lines)
-
-    def _repr_html_(self) -> str:
-        return "".join(f"<div>{html.escape(line)}</div>" for line in self.lines)
-
-
-def summary(profile: Profile) -> Summary:
-    """Say in one line what was kept, filtered and unseen; then what a reader should know.
-
-    Examples
-    --------
-    >>> summary(profile)  # doctest: +SKIP
-    run1: 2 kernels kept (12 launches, 81.2 %), 5 kernels unseen (40 launches, 18.8 %) of 1.23 ms
-    GPU time · NVIDIA H200
-    """
-    kernels, info = profile.kernels, profile.info
-    name = info.name or "profile"
-    if kernels.empty:
-        return Summary((f"{name}: no kernel was launched", *info.notes))
-    groups = [(state, kernels[kernels["hook"] == state]) for state in _STATES]
-    parts = [_group(rows, kernels, state) for state, rows in groups if len(rows)]
-    if not parts:  # no hook's record: a file that Proton wrote itself
-        launches = counted(int(kernels["count"].sum()), "launch", "launches")
-        parts = [f"{counted(len(kernels), 'kernel')} ({launches})"]
-    elif groups[0][1].empty:
-        parts.insert(0, "no kernel kept")
-    on_cpu = bool(profile.devices) and profile.devices[0].device_type == "CPU"
-    total = _time(kernels, "" if on_cpu else " GPU time")
-    lines = [f"{name}: {', '.join(parts)}{total} · {profile.where}"]
-    if groups[0][1].empty and (info.include is not None or info.exclude is not None):
-        lines.append(_why_none_kept(profile))
-    lines += [*_tuning(profile), *_scope_metrics(profile)]
-    if profile.repeats is not None:
-        lines.append(_repeats(profile))
-    return Summary((*lines, *info.notes))
-
-
-def _repeats(profile: Profile) -> str:
-    """Say how often the code ran, and how long a repeat's kernels took."""
-    assert profile.repeats is not None
-    found = interval(profile.repeats.times(profile.frames) * 1e-9)
-    after = f" after {counted(profile.info.warmup, 'warm-up')}" if profile.info.warmup else ""
-    line = f"{counted(found.n, 'repeat')}{after}: {format_quantity(found.estimate, 's')} each"
-    if found.n < 2:
-        return line
-    low, high = format_quantity(found.low, "s"), format_quantity(found.high, "s")
-    return f"{line} (mean of n = {found.n}, {100 * found.confidence:g} % interval {low} to {high})"
-
-
-def _group(rows: pd.DataFrame, kernels: pd.DataFrame, state: str) -> str:
-    share = ""
-    if "time_ns" in kernels and (whole := float(kernels["time_ns"].sum())):
-        share = f", {format_quantity(100 * float(rows['time_ns'].sum()) / whole, '%')}"
-    launched = counted(int(rows["count"].sum()), "launch", "launches")
-    return f"{counted(len(rows), 'kernel')} {state} ({launched}{share})"
-
-
-def _tuning(profile: Profile) -> list[str]:
-    trials = profile.info.tuning
-    if trials is None:
-        if profile.frames["hook"].notna().any():
-            return []
-        return ["This file cannot tell what autotuning launched; if any ran, it is counted as work"]
-    tuned = dict.fromkeys(trial.kernel for trial in trials)
-    if not tuned:
-        return []
-    tried = counted(len(trials), "configuration")
-    return [
-        f"Autotuning tried {tried} of {_listed(tuned)}; the profile's .tuning lists them, and what "
-        "they launched is left out"
-    ]
-
-
-def _scope_metrics(profile: Profile) -> list[str]:
-    frames = profile.frames
-    kernels = frames.loc[frames["kind"] == "kernel", "name"]
-    scopes = frames[(frames["kind"] == "scope") & ~frames["name"].isin(kernels)]
-    recorded = [
-        column.stem
-        for column in profile.columns
-        if column.stem not in ("count", "time", "cpu_time") and scopes[column.column].notna().any()
-    ]
-    if not recorded:
-        return []
-    return [f"Scopes recorded {_listed(recorded)}; Proton adds up the entries of a scope"]
-
-
-def _time(kernels: pd.DataFrame, which: str) -> str:
-    if "time_ns" not in kernels:
-        return ""
-    return f" of {format_quantity(float(kernels['time_ns'].sum()) * 1e-9, 's')}{which}"
-
-
-def _why_none_kept(profile: Profile) -> str:
-    info = profile.info
-    seen = sorted(info.launches)
-    if not seen:
-        return (
-            "The filter had nothing to match: only kernels that Triton launches pass it, and these "
-            f"came from elsewhere: {_listed(profile.kernels['label'])}"
-        )
-    given = [
-        f"{option}={value}"
-        for option, value in (("include", info.include), ("exclude", info.exclude))
-        if value is not None
-    ]
-    return (
-        f"No kernel passed {' '.join(given)}. Patterns are anchored at the start of the compiled "
-        f"name (re.match); begin with .* to match anywhere. Names seen: {_listed(seen)}"
-    )
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -84,12 +84,14 @@ class Device:
 
     @property
     def why_no_peak(self) -> str | None:
-        """One sentence when `util` cannot be computed on this device, else None."""
+        """Why `util` cannot be computed on this device, or None where it can."""
+        if self.device_type == "CPU":
+            return "Triton's interpreter has no peak rates"
         if self.peak_bandwidth is not None and self.peak_flops(16) is not None:
             return None
         return (
             f"no peak rates are known for {self.device_type} device {self.device_id} "
-            f"(arch {self.arch or 'not recorded'}), so its util is missing"
+            f"(arch {self.arch or 'not recorded'})"
         )
 
     def __str__(self) -> str:

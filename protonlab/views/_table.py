@@ -84,6 +84,11 @@ def table(
     notes = list(selection.notes)
     if not len(values):
         notes.append("No kernel was recorded.")
+    notes += [
+        _why_no_util(profile)
+        for each in wanted
+        if each.form == "util" and len(values) and values[each.name].isna().all()
+    ]
     if len(values) > top:
         notes.append(f"{counted(len(values) - top, 'more kernel')}: top={top}.")
     if metrics is None and len(wanted) >= MOST_METRICS:
@@ -102,6 +107,12 @@ def table(
         names=tuple(shortened(cleaned(str(name)), _LONGEST_NAME) for name in listed["name"]),
         note=" ".join(notes),
     )
+
+
+def _why_no_util(profile: Profile) -> str:
+    reasons = [device.why_no_peak for device in profile.devices]
+    unknown = reasons[0] if reasons and all(reasons) else "no kernel told of its bytes or flops"
+    return f"util is missing: {unknown}."
 
 
 def _wanted(profile: Profile, metrics: Sequence[str] | str | None) -> list[Metric]:

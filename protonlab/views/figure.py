@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import plotly.graph_objects as go
 
-from protonlab.front_end import front_end
+from protonlab.front_end import TERMINAL, front_end
 from protonlab.views.image import image_of, write
 from protonlab.views.names import unmarked
 from protonlab.views.page import PLOTLY_MIME, figure_html
@@ -15,6 +15,10 @@ from protonlab.views.sources import Sources
 from protonlab.views.svg import drawing, in_html
 
 SVG_MIME = "image/svg+xml"
+_IN_A_TERMINAL = (
+    "\nA terminal shows no figures: .show() opens a browser, .write_html('figure.html') and "
+    ".write_image('figure.svg') keep it."
+)
 
 
 class ProfileFigure(go.Figure):  # type: ignore[misc]
@@ -36,8 +40,10 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
         figure = json.loads(self.to_json(validate=validate))
         image = drawing(figure)
         static = in_html(image)
-        others = {SVG_MIME: image, "text/plain": repr(self), **self._sources.bundle()}
-        if not front_end().is_live:
+        here = front_end()
+        text = f"{self!r}{_IN_A_TERMINAL if here is TERMINAL else ''}"
+        others = {SVG_MIME: image, "text/plain": text, **self._sources.bundle()}
+        if not here.is_live:
             figure["config"] = {"displaylogo": False}
             return {PLOTLY_MIME: figure, "text/html": static, **others}
         # anywidget is slow to import, and only a living notebook needs it.

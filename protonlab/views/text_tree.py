@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -28,7 +29,7 @@ _CHANGES = {"added": "magenta", "removed": "dim", "changed": "", "unchanged": "d
 NAME_STYLES = {"root": "bold", "scope": "bold", "python": "cyan"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TextTree:
     """Rows of a tree with columns of cells; prints itself with rich, in colour where there is some.
 
@@ -58,9 +59,16 @@ class TextTree:
     guides: tuple[str, ...]
     notes: tuple[str, ...] = field(default=())
 
+    def __repr__(self) -> str:
+        page = io.StringIO()
+        console = Console(file=page, width=10_000, color_system=None, force_jupyter=False)
+        console.print(self, soft_wrap=True, highlight=False)
+        return page.getvalue().rstrip("\n")
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield one line a row, cut to the console's width unless it is told to ignore that."""
-        yield Text(self.title, style="bold")
+        if self.title:
+            yield Text(self.title, style="bold")
         widths = [max(map(len, (column.header, *column.cells))) for column in self.columns]
         head = [
             column.header.ljust(width) if column.is_text else column.header.rjust(width)

@@ -54,11 +54,21 @@ def test_line_form_that_raises(notebook: Notebook) -> None:
     assert "proton: 1 kernel kept (1 launch, 100 %)" in ran.out
 
 
-@pytest.mark.parametrize("line", ["%proton", "%proton view=none", "%proton view=pie f()"])
+@pytest.mark.parametrize(
+    "line", ["%proton", "%proton view=none", "%proton view=pie f()", "%proton vew=none f()"]
+)
 def test_wrong_line_form(notebook: Notebook, line: str) -> None:
     ran = notebook.run(f"{line}\nran = True")
     assert isinstance(ran.result.error_in_exec, UsageError)
     assert "ran" not in notebook
+    if "vew" in line:
+        assert "vew is not an option of %%proton. Did you mean view?" in ran.err
+
+
+def test_assignment_to_what_is_nearly_an_option_is_a_statement(notebook: Notebook) -> None:
+    ran = notebook.run("%proton view=none vew=double()")
+    assert ran.result.success
+    assert notebook["vew"] == 7
 
 
 def test_magic_called_from_code(notebook: Notebook) -> None:
@@ -103,4 +113,4 @@ def test_a_statement_that_cannot_be_compiled_is_a_usage_error(notebook: Notebook
     ran = notebook.run("%proton view=none await double()")
     assert isinstance(ran.result.error_in_exec, UsageError)
     assert "UsageError: %proton cannot run 'await double()': 'await' outside function" in ran.err
-    assert "need %%proton over a cell" in ran.err
+    assert "write %%proton over a cell" in ran.err

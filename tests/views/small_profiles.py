@@ -42,14 +42,16 @@ DEVICES = {
 }
 
 
-def profile(*children: dict[str, Any], name: str = "hand", **info: Any) -> Profile:
+def profile(
+    *children: dict[str, Any], name: str = "hand", devices: Any = DEVICES, **info: Any
+) -> Profile:
     """Load a tree with these frames below the root."""
     root = {
         "frame": {"name": "ROOT", "type": "function"},
         "metrics": {"count": 0, "time (ns)": 0},
         "children": list(children),
     }
-    return load(json.dumps([root, DEVICES]).encode(), info=ProfileInfo(name=name, **info))
+    return load(json.dumps([root, devices]).encode(), info=ProfileInfo(name=name, **info))
 
 
 def chain(levels: int, last: dict[str, Any]) -> Profile:

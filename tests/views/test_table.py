@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
-from small_profiles import EVIL, filtered, frame, hand, kernel, profile
+from small_profiles import DEVICES, EVIL, filtered, frame, hand, kernel, profile
 
 from protonlab.errors import MetricError, ProtonLabError
 from protonlab.formats.embedded import PROFILES_MIME
@@ -136,6 +137,25 @@ def test_big_numbers_of_a_users_metric_go_by_thousands() -> None:
     made = table(profile(kernel("k", 1000, n_tokens=64)), metrics=["n_tokens/s", "n_tokens"])
     assert made.headers[1:] == ("n_tokens/s (M)", "n_tokens")
     assert made.rows == (("k", "64.0", "64.0"),)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "reason"),
+    [
+        ({}, "util is missing: no kernel told of its bytes or flops."),
+        (
+            {"device_type": "CPU", "bytes": 64},
+            "util is missing: Triton's interpreter has no peak rates.",
+        ),
+    ],
+)
+def test_why_there_is_no_util(metrics: dict[str, Any], reason: str) -> None:
+    device = {"device_type": "CUDA", "device_id": "0"} | metrics
+    tree = profile(
+        frame("k", count=1, time_ns=10, **device),
+        devices={"CPU": {"0": {}}} if metrics else DEVICES,
+    )
+    assert table(tree, metrics="util").note == reason
 
 
 def test_util_brings_its_bound() -> None:
