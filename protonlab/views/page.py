@@ -20,6 +20,7 @@ _VIEWS = {
     "flame": ("texts.js", "flame.js"),
     "timeline": ("texts.js", "asking.js", "timeline.js"),
     "bars": ("marking.js",),
+    "heatmap": ("marking.js",),
     "roofline": ("marking.js",),
 }
 _KERNEL = ("asking.js", "refining.js", "plotly.js", "kernel.js")

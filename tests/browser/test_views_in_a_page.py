@@ -10,7 +10,8 @@ import pytest
 from small_profiles import chain, hand, kernel, profile
 
 from protonlab.formats import load
-from protonlab.views import FlameOptions, bars, figure_html, flame, page_script
+from protonlab.model import Run
+from protonlab.views import FlameOptions, bars, figure_html, flame, heatmap, page_script
 from protonlab.views.figure import PLOTLY_MIME
 
 if TYPE_CHECKING:
@@ -146,6 +147,24 @@ def test_a_click_on_a_bar_marks_the_kernel_in_the_nearest_flame_graph(hand_page:
     values = page.locator(FIELD).evaluate_all("fields => fields.map((field) => field.value)")
     assert sorted(values) == ["", "^relu$"]
     assert page.locator(SAID).all_text_contents().count("matched 15.0 % of time") == 1
+
+
+def test_a_click_waits_for_a_flame_graph_that_comes_later(tab: Tab, tmp_path: Path) -> None:
+    run = Run.from_profiles({0: hand(), 1: hand()})
+    other = flame(profile(kernel("other", 5)))
+    offline(tab).page.goto(write_page(tmp_path / "page.html", heatmap(run), other))
+    tab.wait_for_figures(2)
+    row = tab.page.locator(".ytick text").all_text_contents().index("relu")
+    click_at(tab.page, tab.page.locator(".protonlab-figure >> nth=0 >> .point path").nth(2 * row))
+    bundle = flame(hand())._repr_mimebundle_()
+    tab.page.evaluate(
+        "html => document.body.insertAdjacentHTML('beforeend', html)",
+        figure_html(bundle[PLOTLY_MIME]),
+    )
+    tab.wait_for_figures(3)
+    values = tab.page.locator(FIELD).evaluate_all("fields => fields.map((field) => field.value)")
+    assert values == ["", "^relu$"]
+    assert not tab.errors
 
 
 def test_keys_move_up_on_a_flame_and_down_on_an_icicle(tab: Tab, tmp_path: Path) -> None:

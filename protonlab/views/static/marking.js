@@ -1,7 +1,11 @@
 // A click on a kernel of another view marks it in the nearest flame graph that has it. Stands behind
 // figure.js in one module.
 
+const LATE = 10_000; // milliseconds that a click waits for a flame graph that is not drawn yet
+
 class Marking {
+  static waiting = null;
+
   constructor(drawing) {
     this.drawing = drawing;
   }
@@ -17,6 +21,15 @@ class Marking {
   }
 
   mark(label) {
+    Marking.waiting?.abort(); // what was clicked before
+    if (this.markNearest(label)) return;
+    const { signal } = (Marking.waiting = new AbortController());
+    const markLater = () => this.markNearest(label) && Marking.waiting.abort();
+    document.addEventListener(DRAWN, markLater, { signal });
+    setTimeout((waiting) => waiting.abort(), LATE, Marking.waiting);
+  }
+
+  markNearest(label) {
     const top = ({ drawing }) => drawing.host.getBoundingClientRect().top;
     const away = (flame) => Math.abs(top(flame) - top(this));
     const [flame] = [...document.querySelectorAll(FIGURES)]
@@ -25,6 +38,7 @@ class Marking {
       .sort((a, b) => away(a) - away(b));
     flame?.search(`^${label.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`);
     flame?.drawing.host.scrollIntoView({ behavior: "smooth", block: "nearest" });
+    return Boolean(flame);
   }
 }
 
