@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import torch
 from protonlab.epilogue import (
     EpilogueCase,
     EpilogueWeights,
+    _sweep_run,
     copy_gbyte_s,
     epilogue_cases,
     gpu_problem,
@@ -19,7 +21,7 @@ from protonlab.epilogue import (
     sweep_epilogue,
 )
 from protonlab.epilogue._problem import giving_memory_back
-from protonlab.epilogue._sweep import _Run
+from protonlab.epilogue._sweep_run import SweepRun
 from protonlab.errors import CaptureError, MissingDependencyError
 from protonlab.model.compiled import LOOPS, SPECIALIZED
 from protonlab.views import pairs
@@ -28,25 +30,27 @@ on_interpreter = pytest.mark.skipif(
     torch.cuda.is_available(), reason="kernels are not interpreted here"
 )
 SMALL = EpilogueCase("ours", 2, 4, 128, 256)
+SETTINGS = {"budget_s": 0.3, "protocol": "sustained", "seed": 0}
 
 
 @on_interpreter
-def test_small_case_is_measured_on_the_interpreter() -> None:
-    weights = EpilogueWeights(4, 128, 256, device="cpu")
-    run = _Run(0.3, "sustained", 0)
-    run.measure(weights, SMALL)
+def test_small_case_is_measured_on_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_sweep_run, "EpilogueWeights", partial(EpilogueWeights, device="cpu"))
+    run = SweepRun((SMALL,), SETTINGS)
+    run.measure(SMALL)
     comparison = run.comparisons[SMALL]
     assert comparison.names == ("overlap", "serial")
     assert comparison.outputs_equal
     assert comparison.metric.name == "gbyte/s"
     # Four experts of 128 x 256 at 17/32 bytes, where three to four have rows; 8 rows of x and y.
-    calls = weights.calls(SMALL)
+    assert run._weights is not None
+    calls = run._weights.calls(SMALL)
     moved = comparison.pairs["value_a"] * comparison.pairs["time_ns_a"]
     assert moved.to_numpy() == pytest.approx(calls.n_bytes, rel=1e-2)
     assert any("say nothing about a GPU" in warning for warning in comparison.warnings)
-    assert "nothing is compiled" in run.left_out[0]
+    assert "nothing is compiled" in run.sweep().left_out[0]
     assert "gbyte/s" in repr(pairs(comparison))
-    weights.close()
+    run.close()
 
 
 @on_interpreter
@@ -60,11 +64,11 @@ def test_weights_are_made_in_steps_and_once() -> None:
 def test_upstream_that_is_not_installed() -> None:
     with pytest.raises(MissingDependencyError, match="needs the package triton_kernels"):
         list(EpilogueWeights(1, 128, 128, device="cpu").make("upstream"))
-    run = _Run(1.0, "sustained", 0)
-    run.measure(
-        EpilogueWeights(1, 128, 128, device="cpu"), EpilogueCase("upstream", 1, 1, 128, 128)
-    )
-    assert "needs the package triton_kernels" in run.left_out[0]
+    case = EpilogueCase("upstream", 1, 1, 128, 128)
+    run = SweepRun((case,), SETTINGS)
+    run.measure(case)
+    (left_out,) = run.sweep().left_out
+    assert "needs the package triton_kernels" in left_out
     assert run.comparisons == {}
 
 
