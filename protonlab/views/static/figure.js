@@ -5,7 +5,6 @@
 
 const CONFIG = { displaylogo: false, doubleClick: false, modeBarButtons: [["toImage"]] };
 const FIGURES = "div.protonlab-figure";
-const DRAWN = "protonlab-drawn"; // event of a figure's host
 const VIEWS = new Map(); // name -> class that says what is visible of a figure, and listens
 
 class Drawing {
@@ -44,7 +43,6 @@ function watch(getPlotly) {
       const source = host.querySelector(":scope > script[type='application/json']");
       host.dataset.drawn = "";
       if (source) host.protonlab = new Drawing(host, Plotly, JSON.parse(source.textContent));
-      host.dispatchEvent(new Event(DRAWN, { bubbles: true }));
     }
   };
   const tryToDraw = () =>

@@ -1,10 +1,10 @@
 // A click on a kernel of another view marks it in the nearest flame graph that has it. Stands behind
 // figure.js in one module.
 
-const LATE = 10_000; // milliseconds that a click waits for a flame graph that is not drawn yet
+const [TRIES, PAUSE] = [40, 250]; // ten seconds for a flame graph that is not drawn yet
 
 class Marking {
-  static waiting = null;
+  static later; // the timer of the last click
 
   constructor(drawing) {
     this.drawing = drawing;
@@ -20,13 +20,10 @@ class Marking {
     plot.on("plotly_click", ({ points: [at] }) => this.mark(at.customdata?.[0]));
   }
 
-  mark(label) {
-    Marking.waiting?.abort(); // what was clicked before
-    if (this.markNearest(label)) return;
-    const { signal } = (Marking.waiting = new AbortController());
-    const markLater = () => this.markNearest(label) && Marking.waiting.abort();
-    document.addEventListener(DRAWN, markLater, { signal });
-    setTimeout((waiting) => waiting.abort(), LATE, Marking.waiting);
+  mark(label, tries = TRIES) {
+    clearTimeout(Marking.later);
+    if (this.markNearest(label) || !tries) return;
+    Marking.later = setTimeout(() => this.mark(label, tries - 1), PAUSE);
   }
 
   markNearest(label) {
