@@ -67,6 +67,11 @@ _CAUSES = (
         "containers and virtual machines); allow profiling for the container "
         "(--cap-add=SYS_ADMIN) or use another machine",
     ),
+    (
+        "Cannot find CPU scope event for kernel launch event id",
+        "another thread was inside of a scope of Proton's when the session stopped, and Proton "
+        "writes no trace then; stop the session when the scopes of all threads have ended",
+    ),
     ("Session has not been initialized", FINALIZED),
     *(
         (

@@ -82,6 +82,7 @@ class Recording:
         before = set(os.environ)
         self._set: set[str] = set()  # environment that Proton sets: the paths of its libraries
         self._counted = False
+        self._scopes_before: int = self._proton.libproton.record_scope()
         was_on = flags.profiling_on
         if self._watched:
             os.environ.setdefault(BUFFER_VARIABLE, str(BUFFER_BYTES))
@@ -259,7 +260,10 @@ class Recording:
         if self._hook not in proton.hook_manager.session_hooks.get(self.id, ()):
             raise CaptureError(FINALIZED)  # Proton's finalize says nothing
         self._folder.mkdir(mode=0o700, exist_ok=self._flushes)
-        with Launch.none_in_others(), proton.hooks_as_registered():
+        from protonlab.capture._scope_metrics import ScopeMetrics
+
+        ended = ScopeMetrics.scopes_ended(since=self._scopes_before)
+        with Launch.none_in_others(), proton.hooks_as_registered(), ended:
             proton.profiler.finalize(self.id)
         for file in sorted(self._folder.glob("profile*"), key=_number):
             yield Part(file.read_bytes(), self._parts[0], self._prefix)

@@ -4,12 +4,17 @@ Proton hands what stands in ``proton.scope(name, metrics=…)`` to libproton as 
 numpy's floats and values of tensors to whole numbers, and raises in the user's code where it has no
 place for a value, or had an int under the name before. While a session records, such metrics are
 sorted on the way, as those of launches are.
+
+Which scopes are open is kept, too: Proton 3.9 writes no trace in which a kernel was launched from a
+scope that has not ended, so a session that stops in the middle of one would lose all of it.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from protonlab.capture import _proton
@@ -47,6 +52,20 @@ class ScopeMetrics:
             module["libproton"] = module["libproton"].original
 
     @classmethod
+    @contextmanager
+    def scopes_ended(cls, since: int) -> Iterator[None]:
+        """End the scopes that this thread has opened after scope `since`, and open them again."""
+        library = vars(sys.modules[_MODULE])["libproton"]
+        scopes = [each for each in library.open_scopes() if each[0] > since]
+        for scope in reversed(scopes):
+            proton.libproton.exit_scope(*scope)
+        try:
+            yield
+        finally:
+            for scope in scopes:
+                proton.libproton.enter_scope(*scope)
+
+    @classmethod
     def tell(cls, key: str, problem: str) -> None:
         """Name a missing metric in each session."""
         for each in list(cls._live):
@@ -59,11 +78,28 @@ class _Library:
     def __init__(self, original: Any) -> None:
         self.original = original
         self.record_scope = original.record_scope
-        self.enter_scope, self.exit_scope = original.enter_scope, original.exit_scope
         self._types: dict[str, type] = {}
+        self._open = threading.local()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.original, name)
+
+    def open_scopes(self) -> list[tuple[int, str]]:
+        """Return this thread's open scopes, the outermost first, each as its number and name."""
+        scopes: list[tuple[int, str]] = self._open.__dict__.setdefault("scopes", [])
+        return scopes
+
+    def enter_scope(self, scope: int, name: str) -> None:
+        """Open a scope, and keep that it is open."""
+        self.original.enter_scope(scope, name)
+        self.open_scopes().append((scope, name))
+
+    def exit_scope(self, scope: int, name: str) -> None:
+        """Close a scope; it may have been opened before anything recorded."""
+        scopes = self.open_scopes()
+        if (scope, name) in scopes:
+            scopes.remove((scope, name))
+        self.original.exit_scope(scope, name)
 
     def add_metrics(self, scope: int, metrics: Mapping[str, Any], *tensors: Any) -> None:
         """Add what can be recorded; since Triton 3.7 tensors on a GPU come apart from the rest."""
