@@ -139,14 +139,18 @@ def _checked_routing(routing: Routing, x: torch.Tensor, experts: int, debug: boo
             f"routing has sizes for {routing.experts} experts and w holds {experts}; give one "
             "size for each expert, 0 for those without rows"
         )
+    capturing = x.is_cuda and torch.cuda.is_current_stream_capturing()
     for name, tensor in (
         ("sizes", routing.size_tensor),
         ("gather", routing.gather),
         ("scatter", routing.scatter),
     ):
-        if tensor is not None and tensor.device.type != "cpu" and tensor.device != x.device:
+        if tensor is None or tensor.device == x.device:
+            continue
+        if tensor.device.type != "cpu" or capturing:
+            why = ", and a CUDA graph is being captured, which holds no copies" if capturing else ""
             raise KernelInputError(
-                f"{name} are on {tensor.device} and x on {x.device}; move them: "
+                f"{name} are on {tensor.device} and x on {x.device}{why}; move them before: "
                 "routing.to(x.device)"
             )
     routing.check(x.shape[0])
@@ -172,7 +176,14 @@ def _checked_epilogue(epilogue: Epilogue, x: torch.Tensor, experts: int, n: int)
             f"or {wanted[1]}"
         )
     if bias.device != x.device:
-        raise KernelInputError(f"bias is on {bias.device} and x on {x.device}; move it")
+        raise KernelInputError(
+            f"bias is on {bias.device} and x on {x.device}; move it: bias.to(x.device)"
+        )
+    if torch.is_grad_enabled() and bias.requires_grad:
+        raise KernelInputError(
+            "bias requires a gradient, which matmul does not compute; call it under "
+            "torch.no_grad() or give bias.detach()"
+        )
     if bias.dtype == torch.float64:
         bias = bias.float()
     bias = bias.reshape(-1, n).detach()

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from protonlab.kernels import _gluon, _reference, _triton
-from protonlab.kernels._options import EngineName, MatmulOptions
+from protonlab.kernels._legal import EngineName
+from protonlab.kernels._options import MatmulOptions
 from protonlab.kernels._problem import Problem
 
 

@@ -42,6 +42,7 @@ from protonlab.kernels._mxfp4 import GROUP, NAN_SCALE, MXFP4Weight
 TILE = 128  # rows of N, and columns of K, in a storage tile
 TILE_BYTES = TILE * TILE // 2
 TILE_SCALES = TILE * TILE // GROUP
+ALIGNMENT = 16  # bytes that a lane reads at once
 LARGEST_SHIFT = 126  # undoes the 2**-126 of the codes
 EIGHTH = 3  # an eighth of the largest value, 6 * 2**127, is a bfloat16; so is one of the smallest
 _LARGEST_STORED = 254  # the exponent field 255 is infinity
@@ -109,12 +110,22 @@ class PackedWeight:
 def pack(w: MXFP4Weight) -> PackedWeight:
     """Put a weight into Hopper's order. Reads its scales on the host, so do it once, when loading.
 
+    Raises
+    ------
+    KernelInputError
+        If it is no `MXFP4Weight`, or has a dimension of 0.
+
     Examples
     --------
     >>> w = pack(quantize_mxfp4(torch.randn(8, 256, 512)))
     >>> w.shape, tuple(w.values.shape), w.fast
     ((8, 256, 512), (8, 2, 4, 8192), True)
     """
+    if not isinstance(w, MXFP4Weight) or 0 in w.shape:
+        raise KernelInputError(
+            f"w is a {type(w).__name__} of shape {tuple(getattr(w, 'shape', ()))}; pack takes an "
+            "MXFP4Weight without a dimension of 0, once: pack(quantize_mxfp4(w))"
+        )
     n, k = w.shape[-2:]
     codes = w.codes.reshape(-1, n, k // 2)
     blocks = w.scales.reshape(-1, n, k // GROUP)
@@ -152,7 +163,9 @@ def unpack(w: PackedWeight) -> MXFP4Weight:
 
 
 def check_packed(w: PackedWeight) -> None:
-    """Raise unless the tensors have the shapes that the kernels count on."""
+    """Raise unless the tensors have the shapes and the alignment that the kernels count on."""
+    if not isinstance(w, PackedWeight):
+        raise KernelInputError(f"w is a {type(w).__name__}; unpack takes what pack made")
     n, k = w.shape[-2:]
     tiles = (w.shape[0] if len(w.shape) == 3 else 1, -(-n // TILE), -(-k // TILE))
     for name, tensor, size in (("values", w.values, TILE_BYTES), ("scales", w.scales, TILE_SCALES)):
@@ -161,6 +174,11 @@ def check_packed(w: PackedWeight) -> None:
             raise KernelInputError(
                 f"packed {name} are {tensor.dtype} of shape {shape}; a weight of shape {w.shape} "
                 f"needs contiguous uint8 of shape {wanted}: make it with pack(quantize_mxfp4(w))"
+            )
+        if tensor.storage_offset() % ALIGNMENT:
+            raise KernelInputError(
+                f"packed {name} begin {tensor.storage_offset()} bytes into their storage; kernels "
+                f"read {ALIGNMENT} bytes at a time: {name}.clone()"
             )
     if w.values.device != w.scales.device:
         raise KernelInputError(

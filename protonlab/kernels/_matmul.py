@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -13,21 +13,16 @@ from protonlab.errors import KernelInputError
 from protonlab.kernels._checks import checked_problem
 from protonlab.kernels._engines import ENGINES
 from protonlab.kernels._first_call import announced
-from protonlab.kernels._options import EngineName, MatmulOptions, matmul_options
+from protonlab.kernels._options import MatmulOptions
 from protonlab.kernels._problem import Epilogue, Problem, Weight, byte_model
 from protonlab.kernels._routing import Routing
-from protonlab.kernels._schedule import Schedule, cut
-
-Engine = Literal["auto", "triton", "gluon", "reference"]
-
-# One weight, by tests/benchmarks/dense_engines.py: Gluon takes up to 0.6 µs longer to start, and a
-# few tiles of few rows do not pay that back. A tile has 128 columns, an H200 132 multiprocessors.
-_FEW_COLUMNS, _MANY_COLUMNS, _FEW_ROWS = 5120, 132 * 128, 16
+from protonlab.kernels._schedule import Schedule, cut, uncut
+from protonlab.kernels._selection import Engine, check_wishes, select
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedRouting:
-    """A routing whose schedule lies on the GPU; made by `prepare` for weights of one shape.
+    """A routing whose schedule lies on the GPU; made by `prepare` for matmuls of one kind.
 
     Parameters
     ----------
@@ -37,6 +32,8 @@ class PreparedRouting:
         What they were cut for; matmuls with this routing use them.
     n, k, x_rows
         The shape of the weights, and the number of rows of x.
+    bytes_each, bytes_fixed
+        What the schedule's kernel counted with: bytes of an active expert, and those besides.
     """
 
     schedule: Schedule
@@ -44,6 +41,8 @@ class PreparedRouting:
     n: int
     k: int
     x_rows: int
+    bytes_each: int
+    bytes_fixed: int
 
 
 def prepare(
@@ -57,20 +56,23 @@ def prepare(
     options: MatmulOptions | None = None,
     debug: bool = False,
 ) -> PreparedRouting:
-    """Make a routing's schedule, to be used by several matmuls of these shapes.
+    """Make a routing's schedule, to be used by several matmuls of these shapes and types.
 
     `matmul` does it by itself, at each call. The parameters and errors are its own; nothing of x
-    but shape, type and device is looked at.
+    but shape, type and device is looked at. Matmuls with it have the same kind of weight, of bias
+    and of activation, since the schedule's kernel counts the bytes that they move.
 
     Examples
     --------
     >>> routing = prepare(x, w, Routing(sizes))  # doctest: +SKIP
     >>> y = matmul(x, w, routing=routing)  # doctest: +SKIP
     """
-    problem = _checked(x, w, routing, epilogue, engine, options, debug)
-    chosen = _options(problem, engine, overlap_epilogue, options)
+    if routing is None:
+        raise KernelInputError("routing is None; there is nothing to prepare: give Routing(sizes)")
+    problem = _checked(x, w, routing, epilogue, engine, overlap_epilogue, options, debug)
+    chosen = select(problem, engine, overlap_epilogue, options)
     schedule = _schedule(problem, routing, chosen, debug)
-    return PreparedRouting(schedule, chosen, problem.n, problem.k, x.shape[0])
+    return PreparedRouting(schedule, chosen, problem.n, problem.k, x.shape[0], *byte_model(problem))
 
 
 def matmul(
@@ -132,15 +134,19 @@ def matmul(
     >>> y.shape
     torch.Size([5, 256])
     """
-    plain = routing.schedule.routing if isinstance(routing, PreparedRouting) else routing
-    problem = _checked(x, w, plain, epilogue, engine, options, debug)
+    prepared = None
     if isinstance(routing, PreparedRouting):
-        _check_prepared(problem, routing, options)
-        chosen = _options(problem, engine, overlap_epilogue, options or routing.options)
-        schedule: Schedule | None = routing.schedule
-    else:
-        chosen = _options(problem, engine, overlap_epilogue, options)
-        schedule = _schedule(problem, routing, chosen, debug) if routing is not None else None
+        prepared, routing = routing, routing.schedule.routing
+        options = _prepared_options(prepared, engine, options)
+    problem = _checked(x, w, routing, epilogue, engine, overlap_epilogue, options, debug)
+    if prepared is not None:
+        _check_prepared(problem, prepared)
+    chosen = select(problem, engine, overlap_epilogue, options)
+    schedule = None
+    if prepared is not None:
+        schedule = prepared.schedule
+    elif routing is not None:
+        schedule = _schedule(problem, routing, chosen, debug)
     shape, dtype = problem.y.shape, problem.y.dtype
     whole = schedule is None or schedule.checked
     make = torch.empty if whole else torch.zeros
@@ -163,85 +169,13 @@ def _checked(
     routing: Routing | None,
     epilogue: Epilogue | None,
     engine: Engine,
+    overlap: bool | None,
     options: MatmulOptions | None,
     debug: bool,
 ) -> Problem:
-    if engine not in ("auto", *ENGINES):
-        raise KernelInputError(
-            f"engine is {engine!r}; give one of {', '.join(map(repr, ('auto', *ENGINES)))}"
-        )
-    if options is not None and engine not in ("auto", options.engine):
-        raise KernelInputError(
-            f"engine={engine!r} and options for {options.engine!r} contradict each other; make "
-            f"options with matmul_options(…, engine={engine!r})"
-        )
+    check_wishes(engine, overlap, options)
     reference = "reference" in (engine, options.engine if options else None)
     return checked_problem(x, w, routing, epilogue, unpacked=reference, debug=debug)
-
-
-def _options(
-    problem: Problem, engine: Engine, overlap: bool | None, options: MatmulOptions | None
-) -> MatmulOptions:
-    """Decide on engine and options, and make sure that they can compute the problem."""
-    if options is not None:
-        if overlap is not None and options.flatten_loops != overlap:
-            raise KernelInputError(
-                f"overlap_epilogue={overlap} and options with flatten_loops="
-                f"{options.flatten_loops} contradict each other; leave one of them out"
-            )
-        _check_engine(problem, options)
-        return options
-    if engine == "auto":
-        engine = _engine(problem, overlap)
-    if engine == "gluon" and overlap is not None:
-        raise KernelInputError(
-            f"overlap_epilogue={overlap} with engine='gluon', whose loads always overlap with the "
-            "epilogue; the switch is the plain Triton kernel's: engine='triton'"
-        )
-    chosen = _default_options(problem, engine, overlap)
-    _check_engine(problem, chosen)
-    return chosen
-
-
-def _default_options(problem: Problem, engine: EngineName, overlap: bool | None) -> MatmulOptions:
-    device = problem.x.device
-    sms = {}
-    if device.type == "cuda":
-        sms["sms"] = torch.cuda.get_device_properties(device).multi_processor_count
-    return matmul_options(
-        problem.rows,
-        problem.n,
-        problem.k,
-        experts=None if problem.routing is None else problem.routing.experts,
-        packed=not isinstance(problem.w, torch.Tensor),
-        engine=engine,
-        overlap_epilogue=overlap,
-        **sms,
-    )
-
-
-def _engine(problem: Problem, overlap: bool | None) -> EngineName:
-    """Take the engine that was measured to be fastest, of those that can.
-
-    The switch is plain Triton's.
-    """
-    n, rows = problem.n, problem.rows
-    pays = n >= _MANY_COLUMNS or (n >= _FEW_COLUMNS and rows > _FEW_ROWS)
-    gluon = overlap is None and (problem.routing is not None or pays)
-    for name in reversed(ENGINES):
-        options = _default_options(problem, name, overlap)
-        if (name != "gluon" or gluon) and not ENGINES[name].unsupported(problem, options):
-            return name
-    raise AssertionError("the reference computes everything")
-
-
-def _check_engine(problem: Problem, options: MatmulOptions) -> None:
-    reason = ENGINES[options.engine].unsupported(problem, options)
-    if reason is not None:
-        raise KernelInputError(
-            f"engine {options.engine!r} cannot compute this: {reason}. engine='auto' takes one "
-            "that can"
-        )
 
 
 def _schedule(problem: Problem, routing: Routing, options: MatmulOptions, debug: bool) -> Schedule:
@@ -250,6 +184,8 @@ def _schedule(problem: Problem, routing: Routing, options: MatmulOptions, debug:
     scatter = routing.scatter
     host = routing.host_sizes
     known = host is not None and (scatter is None or scatter.device.type == "cpu")
+    if options.engine == "reference":
+        return uncut(problem.routing, problem.rows)
     with _on(problem.x):
         return cut(
             problem.routing,
@@ -267,9 +203,32 @@ def _on(x: torch.Tensor) -> AbstractContextManager[Any]:
     return torch.cuda.device(x.device) if x.is_cuda else nullcontext()
 
 
-def _check_prepared(
-    problem: Problem, prepared: PreparedRouting, options: MatmulOptions | None
-) -> None:
+def _prepared_options(
+    prepared: PreparedRouting, engine: Engine, options: MatmulOptions | None
+) -> MatmulOptions:
+    """Give the options that a prepared routing is used with: its own, unless others cut alike."""
+    made = prepared.options
+    if engine not in ("auto", made.engine):
+        raise KernelInputError(
+            f"routing was prepared for engine {made.engine!r}, and engine={engine!r} cuts rows in "
+            f"another way; prepare it with engine={engine!r}"
+        )
+    if not isinstance(options, MatmulOptions):  # None, or what `check_wishes` refuses
+        return options or made
+    changed = [
+        f"{name} ({getattr(made, name)} and {getattr(options, name)})"
+        for name in ("engine", "block_m", "row_classes")
+        if getattr(options, name) != getattr(made, name)
+    ]
+    if changed:
+        raise KernelInputError(
+            f"prepared routing and options differ in {', '.join(changed)}; prepare the routing "
+            "with these options"
+        )
+    return options
+
+
+def _check_prepared(problem: Problem, prepared: PreparedRouting) -> None:
     found = (problem.n, problem.k, problem.x.shape[0])
     wanted = (prepared.n, prepared.k, prepared.x_rows)
     if found != wanted:
@@ -277,15 +236,10 @@ def _check_prepared(
             f"routing was prepared for (N, K, rows of x) = {wanted}, and this matmul has {found}; "
             "prepare it for each shape"
         )
-    if options is not None and options != prepared.options:
-        changed = [
-            field.name
-            for field in dataclasses.fields(options)
-            if field.name in ("engine", "block_m", "row_classes")
-            and getattr(options, field.name) != getattr(prepared.options, field.name)
-        ]
-        if changed:
-            raise KernelInputError(
-                f"options and prepared routing differ in {', '.join(changed)}; prepare the "
-                "routing with these options"
-            )
+    each, fixed = byte_model(problem)
+    if (each, fixed) != (prepared.bytes_each, prepared.bytes_fixed):
+        raise KernelInputError(
+            f"routing was prepared for a matmul that moves {prepared.bytes_each} bytes an expert "
+            f"and {prepared.bytes_fixed} besides, and this one moves {each} and {fixed}: its kind "
+            "of weight, bias or activation is another; prepare it with this w and epilogue"
+        )

@@ -216,8 +216,8 @@ def sum_parts_kernel(
     TRUNCATES: tl.constexpr,
 ) -> None:
     """Sum the parts of K in order, so that two runs give the same bits, and finish y."""
-    n_first = tl.program_id(0) * BLOCK_N
-    row = tl.program_id(1) * BLOCK_M + tl.arange(0, BLOCK_M)
+    n_first = tl.program_id(1) * BLOCK_N
+    row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     n = n_first + tl.arange(0, BLOCK_N)
     mask_m = row < rows
     mask = mask_m[None, :] & (n < N)[:, None]

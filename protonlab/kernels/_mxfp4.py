@@ -61,6 +61,11 @@ class MXFP4Weight:
     def __post_init__(self) -> None:
         codes, scales = self.codes, self.scales
         for name, tensor in (("codes", codes), ("scales", scales)):
+            if not isinstance(tensor, torch.Tensor):
+                raise KernelInputError(
+                    f"{name} are a {type(tensor).__name__}; give a tensor of uint8, or make a "
+                    "weight with quantize_mxfp4(w)"
+                )
             if tensor.dtype != torch.uint8 or tensor.ndim not in (2, 3):
                 raise KernelInputError(
                     f"{name} are {tensor.dtype} of shape {tuple(tensor.shape)}; an MXFP4 weight "
@@ -116,6 +121,10 @@ def quantize_mxfp4(w: torch.Tensor) -> MXFP4Weight:
     >>> dequantize(quantize_mxfp4(torch.tensor([[0.9, -7.0] + [0.0] * 30])))[0, :2]
     tensor([ 1., -6.])
     """
+    if not isinstance(w, torch.Tensor):
+        raise KernelInputError(
+            f"w is a {type(w).__name__}; give a torch tensor of shape (N, K) or (E, N, K)"
+        )
     if w.dtype not in _FLOATS or w.ndim not in (2, 3):
         raise KernelInputError(
             f"w is {w.dtype} of shape {tuple(w.shape)}; quantize_mxfp4 takes float16, bfloat16, "
@@ -127,6 +136,8 @@ def quantize_mxfp4(w: torch.Tensor) -> MXFP4Weight:
             f"w has K = {k}, which is no multiple of {GROUP} (a scale covers {GROUP} values along "
             "K); pad K with zeros: torch.nn.functional.pad(w, (0, -K % 32))"
         )
+    if 0 in w.shape:
+        raise KernelInputError(f"w has the shape {tuple(w.shape)}; no dimension may be 0")
     codes = torch.empty(*lead, n, k // 2, dtype=torch.uint8, device=w.device)
     scales = torch.empty(*lead, n, k // GROUP, dtype=torch.uint8, device=w.device)
     flat = (w.reshape(-1, n, k), codes.view(-1, n, k // 2), scales.view(-1, n, k // GROUP))
@@ -171,6 +182,11 @@ def dequantize(w: MXFP4Weight, dtype: torch.dtype = torch.float32) -> torch.Tens
     torch.Tensor
         Shape (N, K) or (E, N, K).
 
+    Raises
+    ------
+    KernelInputError
+        If w is another kind of weight, or the type holds no fractions.
+
     Examples
     --------
     >>> w = MXFP4Weight(torch.tensor([[0x72] * 16], dtype=torch.uint8),
@@ -178,6 +194,14 @@ def dequantize(w: MXFP4Weight, dtype: torch.dtype = torch.float32) -> torch.Tens
     >>> dequantize(w)[0, :2]
     tensor([ 2., 12.])
     """
+    if not isinstance(w, MXFP4Weight):
+        raise KernelInputError(
+            f"w is a {type(w).__name__}; dequantize takes an MXFP4Weight: unpack(w) of a packed one"
+        )
+    if not dtype.is_floating_point:
+        raise KernelInputError(
+            f"{dtype} does not hold a weight's fractions; give torch.float32, bfloat16 or float64"
+        )
     out = torch.empty(w.shape, dtype=dtype, device=w.device)
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     values = torch.tensor(VALUES, dtype=wide, device=w.device)

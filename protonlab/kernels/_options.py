@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import triton
 
 from protonlab.errors import KernelInputError
 from protonlab.kernels._choices import Choices
+from protonlab.kernels._legal import EngineName, check_options, check_overlap, check_shape
 from protonlab.kernels._row_classes import class_of_one, row_classes
-
-EngineName = Literal["triton", "gluon", "reference"]
 
 # Measured on an H200 with Triton 3.9; docs/hopper-matmul.md has the tables.
 FLATTEN_UP_TO = 8  # K steps of a tile: flattening pays for no more
@@ -71,6 +69,9 @@ class MatmulOptions:
     strips: int
     reasons: tuple[tuple[str, str], ...] = dataclasses.field(default=(), compare=False)
 
+    def __post_init__(self) -> None:
+        check_options({name: value for name, value in vars(self).items() if name != "reasons"})
+
     def __str__(self) -> str:
         why = dict(self.reasons)
         values = {
@@ -83,42 +84,6 @@ class MatmulOptions:
             f"{f'{name} = {value}':{width}}  {why.get(name, '')}".rstrip()
             for name, value in values.items()
         )
-
-
-def _power_of_two(low: int, high: int) -> tuple[Callable[[Any], bool], str]:
-    legal = [1 << bit for bit in range(low.bit_length() - 1, high.bit_length())]
-    return lambda value: type(value) is int and value in legal, f"one of {legal}"
-
-
-def _between(low: int, high: int) -> tuple[Callable[[Any], bool], str]:
-    return lambda value: type(value) is int and low <= value <= high, f"{low} to {high}"
-
-
-def _is_classes(value: Any) -> bool:
-    return (
-        isinstance(value, tuple)
-        and 1 <= len(value) <= 4
-        and all(type(rows) is int and 0 < rows <= 256 and rows % 8 == 0 for rows in value)
-        and sorted({*value}) == [*value]
-    )
-
-
-_FLAG = (lambda value: isinstance(value, bool), "True or False")
-# Field -> whether a value is legal, and the legal values in words.
-_LEGAL: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "block_m": _power_of_two(8, 256),
-    "block_n": _power_of_two(64, 256),
-    "block_k": _power_of_two(32, 128),
-    "num_stages": _between(1, 8),
-    "num_warps": _power_of_two(4, 8),
-    "persistent": _FLAG,
-    "programs_per_sm": _between(1, 16),
-    "flatten_loops": _FLAG,
-    "warp_specialize": _FLAG,
-    "split_k": _between(1, 64),
-    "row_classes": (_is_classes, "one to four ascending multiples of 8 up to 256, as a tuple"),
-    "strips": _between(1, 8),
-}
 
 
 def matmul_options(
@@ -157,7 +122,8 @@ def matmul_options(
     Raises
     ------
     KernelInputError
-        If an override is unknown, out of range or contradicts another.
+        If an override is unknown, out of range or contradicts another, or a number cannot be a
+        matmul's.
 
     Examples
     --------
@@ -165,7 +131,11 @@ def matmul_options(
     >>> options.block_m, options.flatten_loops, options.persistent
     (32, False, False)
     """
-    _check_overrides(overrides, packed)
+    check_shape(rows, n, k, experts, sms)
+    check_overlap(overlap_epilogue)
+    check_options({"engine": engine, **overrides})
+    if packed:
+        _check_tile(overrides)
     choices = Choices(overrides)
     average = -(-rows // experts) if experts else rows
     spread = f"{average} rows an expert on average" if experts else f"{rows} rows"
@@ -267,17 +237,9 @@ def _split(tiles: int, steps: int, programs: int) -> tuple[int, str]:
     return parts, f"{tiles} tiles for {programs} programs at once"
 
 
-def _check_overrides(overrides: dict[str, Any], packed: bool) -> None:
-    for field, value in overrides.items():
-        if field not in _LEGAL:
-            raise KernelInputError(
-                f"matmul_options has no {field!r}; it has {', '.join(sorted(_LEGAL))}"
-            )
-        is_legal, words = _LEGAL[field]
-        if not is_legal(value):
-            raise KernelInputError(f"{field}={value!r} cannot be chosen; give {words}")
+def _check_tile(overrides: dict[str, Any]) -> None:
     for field in ("block_n", "block_k"):
-        if packed and overrides.get(field, 128) != 128:
+        if overrides.get(field, 128) != 128:
             raise KernelInputError(
                 f"{field}={overrides[field]} with a packed weight, whose tiles are 128 by 128; "
                 f"leave {field} out"

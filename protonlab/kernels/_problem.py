@@ -39,7 +39,7 @@ class Epilogue:
     Raises
     ------
     KernelInputError
-        If activation or limit are none of these.
+        If one of them is none of these.
     """
 
     bias: torch.Tensor | None = None
@@ -53,6 +53,15 @@ class Epilogue:
             raise KernelInputError(
                 f"activation is {self.activation!r}; give None or 'swiglu', and apply others to y"
             )
+        if self.bias is not None and not isinstance(self.bias, torch.Tensor):
+            raise KernelInputError(
+                f"bias is a {type(self.bias).__name__}; give a floating-point tensor of shape (N,) "
+                "or (E, N), or None"
+            )
+        for name in ("alpha", "limit", "offset"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) and (value is not None or name != "limit"):
+                raise KernelInputError(f"{name} is {value!r}; give a number")
         if self.limit is not None and not self.limit > 0:
             raise KernelInputError(f"limit is {self.limit}; give a positive number, or None")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -48,12 +49,8 @@ class Routing:
     scatter: torch.Tensor | None = None
 
     def __post_init__(self) -> None:
-        sizes = self.sizes
-        if not isinstance(sizes, torch.Tensor):
-            if not all(isinstance(size, int) for size in sizes):
-                raise KernelInputError(f"sizes are {sizes}; each is a number of rows, an int")
-            sizes = torch.tensor(list(sizes), dtype=torch.int64)
-            object.__setattr__(self, "sizes", sizes)
+        sizes = _size_tensor(self.sizes)
+        object.__setattr__(self, "sizes", sizes)
         _check_indices("sizes", sizes, "(E,)")
         if not sizes.numel():
             raise KernelInputError("sizes are empty; they hold a number of rows for each expert")
@@ -120,7 +117,23 @@ class Routing:
         return Routing(self.size_tensor.to(device), *moved)
 
 
+def _size_tensor(sizes: object) -> torch.Tensor:
+    if isinstance(sizes, torch.Tensor):
+        return sizes
+    try:
+        return torch.tensor([operator.index(n) for n in sizes], dtype=torch.int64)  # type: ignore
+    except (TypeError, ValueError, OverflowError, RuntimeError) as failure:
+        raise KernelInputError(
+            f"sizes are {sizes!r}; each is a number of rows, an int: Routing([3, 0, 5])"
+        ) from failure
+
+
 def _check_indices(name: str, tensor: torch.Tensor, shape: str) -> None:
+    if not isinstance(tensor, torch.Tensor):
+        raise KernelInputError(
+            f"{name} is a {type(tensor).__name__}; give a contiguous int32 or int64 tensor of "
+            f"shape {shape}: torch.tensor({name})"
+        )
     if tensor.dtype not in _INDICES or tensor.ndim != 1 or not tensor.is_contiguous():
         raise KernelInputError(
             f"{name} are {tensor.dtype} of shape {tuple(tensor.shape)} and stride "

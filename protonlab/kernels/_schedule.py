@@ -201,6 +201,14 @@ def cut(
     return Schedule(routing, rows, row_classes, blocks, stats, most_blocks, checked, active)
 
 
+def uncut(routing: Routing, rows: int) -> Schedule:
+    """Make a schedule without blocks, for an engine that reads sizes itself and writes all rows."""
+    device = routing.size_tensor.device
+    blocks = torch.empty(0, 4, dtype=torch.int32, device=device)
+    stats = torch.zeros(FIRST + 1, dtype=torch.int64, device=device)
+    return Schedule(routing, rows, (), blocks, stats, (), True, None)
+
+
 def _most_blocks(
     sizes: tuple[int, ...] | None, experts: int, rows: int, row_classes: tuple[int, ...]
 ) -> tuple[int, ...]:

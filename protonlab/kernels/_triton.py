@@ -6,7 +6,7 @@ import torch
 import triton
 from triton.runtime.interpreter import InterpretedFunction
 
-from protonlab.kernels._layout import PackedWeight
+from protonlab.kernels._layout import TILE, PackedWeight
 from protonlab.kernels._matmul_kernel import matmul_kernel, sum_parts_kernel
 from protonlab.kernels._mxfp4 import MXFP4Weight
 from protonlab.kernels._options import MatmulOptions
@@ -34,6 +34,11 @@ def unsupported(problem: Problem, options: MatmulOptions) -> str | None:
         found = torch.cuda.get_device_capability(device)
         if found < _AMPERE:
             return f"it needs bfloat16, so compute capability 8.0, and {device} has {found}"
+    if isinstance(problem.w, PackedWeight) and (options.block_n, options.block_k) != (TILE, TILE):
+        return (
+            f"options with block_n={options.block_n} and block_k={options.block_k} are a plain "
+            "weight's, and w is packed in tiles of 128 by 128: matmul_options(…, packed=True)"
+        )
     if options.split_k > 1 and problem.routing is not None:
         return f"split_k={options.split_k} goes without routing only; leave it out"
     blocks = triton.cdiv(problem.rows, options.block_m)
@@ -132,7 +137,7 @@ def sum_parts(problem: Problem, parts: torch.Tensor) -> None:
     w, epilogue = problem.w, problem.epilogue
     split, rows, n = parts.shape
     limited = epilogue.limit is not None
-    grid = (triton.cdiv(n, _SUM_N), triton.cdiv(rows, _SUM_M))
+    grid = (triton.cdiv(rows, _SUM_M), triton.cdiv(n, _SUM_N))  # only the first may be large
     sum_parts_kernel[grid](
         parts,
         problem.y,

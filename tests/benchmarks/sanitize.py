@@ -1,15 +1,10 @@
 """Every kernel of ours on small shapes under compute-sanitizer, beside kernels of Triton's alone.
 
-    python tests/benchmarks/sanitize.py RESULT.json [--sanitizer PATH] [--at-once 14]
+    python tests/benchmarks/sanitize.py RESULT.json [--sanitizer PATH] [--within 150]
 
 The cases are those of `sanitized_kernels` and `bystanders`. They first run alone, which compiles
-them, and then once for each check:
-
-- memcheck, and again without reports of failed calls of CUDA's API, each allocation apart from the
-  next;
-- racecheck as it comes, which reports races, and with every hazard, also with the number of
-  mbarriers told;
-- initcheck and synccheck.
+them, and then under each check: racecheck with every hazard and as it comes, memcheck (each
+allocation apart from the next, failed calls of CUDA's API counted, too), initcheck, synccheck.
 
 Prints a line a check and group, and keeps counts with kernel, place and case in RESULT.json, and
 what the sanitizer wrote in RESULT.txt. compute-sanitizer comes with CUDA's toolkit, and as
@@ -20,10 +15,11 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
-import itertools
+import dataclasses
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -37,20 +33,22 @@ from sanitizer_report import read
 CASES = Path(__file__).with_name("sanitized_kernels.py")
 ERROR = 4e-3
 ALONE = "alone"
-# Name -> options. Frames of the host tell who made a failed call; elsewhere they are only long.
+PARTS = {"triton": 4, "gluon": 4, "gluon, wide": 2}  # in which groups are compiled
+# Frames of the host tell who made a failed call; elsewhere they are only long.
 _SHORT = ("--show-backtrace", "device", "--print-limit", "400")
-CHECKS: dict[str, tuple[str, ...]] = {  # the slowest first
-    "racecheck, all hazards": ("--tool", "racecheck", *_SHORT, "--racecheck-report", "all"),
-    "racecheck, all hazards, 64 mbarriers": (
-        *("--tool", "racecheck", *_SHORT, "--racecheck-report", "all", "--num-cuda-barriers", "64"),
+_RACE = ("--tool", "racecheck", *_SHORT)
+_HAZARDS = (*_RACE, "--racecheck-report", "all")
+# Name -> options, and the groups that are checked, the most telling and slowest first.
+CHECKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "racecheck, hazards": (_HAZARDS, ("gluon", "gluon, wide", "triton", "bystanders", "schedule")),
+    "memcheck": (
+        ("--tool", "memcheck", "--print-limit", "400", "--padding", "1024"),
+        ("gluon", "gluon, wide", "triton", "bystanders", "schedule", "quantiser"),
     ),
-    "racecheck": ("--tool", "racecheck", *_SHORT),
-    "memcheck": ("--tool", "memcheck", "--print-limit", "400"),
-    "memcheck, accesses": (
-        *("--tool", "memcheck", *_SHORT, "--report-api-errors", "no", "--padding", "1024"),
-    ),
-    "initcheck": ("--tool", "initcheck", *_SHORT),
-    "synccheck": ("--tool", "synccheck", *_SHORT),
+    "racecheck": (_RACE, ("gluon", "bystanders")),
+    "synccheck": (("--tool", "synccheck", *_SHORT), ("gluon", "triton")),
+    "initcheck": (("--tool", "initcheck", *_SHORT), ("gluon", "triton", "schedule")),
+    "racecheck, 64 mbarriers": ((*_HAZARDS, "--num-cuda-barriers", "64"), ("bystanders",)),
 }
 
 
@@ -62,24 +60,37 @@ def find_sanitizer() -> str | None:
     return shutil.which("compute-sanitizer", path=where)
 
 
-def one(check: str, group: str, command: list[str], seconds: float) -> dict[str, Any]:
-    """Run the cases of a group in a process, and read what was said."""
-    environment = {**os.environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "PYTHONUNBUFFERED": "1"}
-    began = time.monotonic()
-    try:
-        result = subprocess.run(
-            [*command, sys.executable, str(CASES), group],
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A process to start: what checks it, which cases it runs, and its own ports."""
+
+    check: str
+    group: str
+    part: str = ""
+    command: tuple[str, ...] = ()
+
+    def run(self, until: float) -> dict[str, Any]:
+        """Run the cases to their end or to that time, and give what was said."""
+        about = {"check": self.check, "group": self.group, "part": self.part}
+        began = time.monotonic()
+        if began > until - 5:
+            return {**about, "status": None, "seconds": 0.0, "text": ""}
+        settings = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "OMP_NUM_THREADS": "1"}
+        process = subprocess.Popen(
+            [*self.command, sys.executable, "-u", str(CASES), self.group, self.part or "1/1"],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=environment,
-            timeout=seconds,
-            check=False,
+            env=os.environ | settings,
+            start_new_session=True,
         )
-        status, text = result.returncode, result.stdout.decode(errors="replace")
-    except subprocess.TimeoutExpired as late:
-        status, text = None, (late.stdout or b"").decode(errors="replace")
-    took = round(time.monotonic() - began, 1)
-    return {"check": check, "group": group, "status": status, "seconds": took, "text": text}
+        try:
+            output, _ = process.communicate(timeout=until - began)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # the sanitizer, and what it checks
+            output, _ = process.communicate()
+        took = round(time.monotonic() - began, 1)
+        text = output.decode(errors="replace")
+        return {**about, "status": process.returncode, "seconds": took, "text": text}
 
 
 def judge(run: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +108,7 @@ def line(run: dict[str, Any]) -> str:
     if not run["right"]:
         words += ", WRONG OR MISSING RESULTS"
     return (
-        f"{run['check']:38} {run['group']:12} {len(run['cases']):3} cases, "
+        f"{run['check']:24} {run['group']:12}{run['part']:4} {len(run['cases']):3} cases, "
         f"{run['seconds']:5.1f} s  {words}"
     )
 
@@ -107,8 +118,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("result", type=Path)
     parser.add_argument("--sanitizer", default=find_sanitizer())
-    parser.add_argument("--at-once", type=int, default=14)
-    parser.add_argument("--seconds", type=float, default=100, help="for a process")
+    parser.add_argument("--at-once", type=int, default=10)
+    parser.add_argument("--within", type=float, default=150, help="seconds for all of it")
     args = parser.parse_args()
     if not args.sanitizer:
         parser.error("no compute-sanitizer in PATH or /usr/local/cuda*/bin; give --sanitizer PATH")
@@ -122,23 +133,27 @@ def main() -> None:
 
     def keep(run: dict[str, Any]) -> None:
         with log.open("a") as file:
-            file.write(f"### {run['check']}, {run['group']}\n{run['text']}\n")
+            file.write(f"### {run['check']}, {run['group']} {run['part']}\n{run['text']}\n")
         runs.append(judge(run))
         print(line(runs[-1]), flush=True)
         args.result.write_text(json.dumps({**about, "runs": runs}, indent=1) + "\n")
 
-    with concurrent.futures.ThreadPoolExecutor(args.at_once) as pool:
-        alone = [pool.submit(one, ALONE, group, [], args.seconds) for group in GROUPS]
-        for run in concurrent.futures.as_completed(alone):
-            keep(run.result())
-        waiting = []
-        for turn, (check, group) in enumerate(itertools.product(CHECKS, GROUPS)):
+    until = time.monotonic() + args.within
+    alone = [
+        Job(ALONE, group, f"{part + 1}/{PARTS.get(group, 1)}")
+        for group in GROUPS
+        for part in range(PARTS.get(group, 1))
+    ]
+    checks = []
+    for name, (options, groups) in CHECKS.items():
+        for group in filter(GROUPS.__contains__, groups):
             # Ports of its own, of which the sanitizer tries ten.
-            command = [args.sanitizer, *CHECKS[check], "--port", str(49152 + 16 * turn)]
-            command += ["--launch-timeout", "60"]
-            waiting.append(pool.submit(one, check, group, command, args.seconds))
-        for run in concurrent.futures.as_completed(waiting):
-            keep(run.result())
+            rest = ("--port", str(49152 + 16 * len(checks)), "--launch-timeout", "60")
+            checks.append(Job(name, group, "", (args.sanitizer, *options, *rest)))
+    with concurrent.futures.ThreadPoolExecutor(args.at_once) as pool:
+        for jobs in (alone, checks):
+            for done in concurrent.futures.as_completed([pool.submit(j.run, until) for j in jobs]):
+                keep(done.result())
 
 
 if __name__ == "__main__":

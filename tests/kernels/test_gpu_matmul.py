@@ -269,6 +269,21 @@ def test_a_graph_holds_schedule_and_matmul(engine: Any, prepared: bool) -> None:
         assert_rounded(y, expected(x, w, Routing(new)), sums=1e-5)
 
 
+def test_a_graph_cannot_hold_sizes_on_the_host() -> None:
+    w, x = pack(random_weight(4, 130, 416)), random_x(40, 416)
+    routing = Routing([10, 10, 10, 10])
+    matmul(x, w, routing=routing)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = x + 1
+        with pytest.raises(
+            ValueError, match=r"sizes are on cpu .* captured, .* routing\.to\(x\.dev"
+        ):
+            matmul(x, w, routing=routing)
+    graph.replay()
+    assert torch.equal(y, x + 1)
+
+
 def test_tensors_on_the_cpu_are_told_what_to_do() -> None:
     w = pack(random_weight(64, 64))
     x = random_x(4, 64).cpu()

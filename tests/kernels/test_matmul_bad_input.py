@@ -54,6 +54,15 @@ def test_x(x: Any, message: str) -> None:
         (W.to("meta"), "w is on meta and x on"),
         (random_x(0, 64), r"w has the shape \(0, 64\)"),
         (3, "w is a int"),
+        (
+            dataclasses.replace(
+                W,
+                values=torch.cat([W.values.flatten()[:1], W.values.flatten()])[1:].view(
+                    1, 1, 1, -1
+                ),
+            ),
+            r"packed values begin 1 bytes into their storage; .* values\.clone\(\)",
+        ),
     ],
     ids=lambda value: str(value)[:30] if isinstance(value, str) else "",
 )
@@ -70,6 +79,9 @@ def test_w(w: Any, message: str) -> None:
         (lambda: Routing([5]), "sizes for 1 experts and w holds 2"),
         (lambda: Routing([]), "sizes are empty"),
         (lambda: Routing([2.5, 2.5]), "each is a number of rows, an int"),  # type: ignore[list-item]
+        (lambda: Routing(5), r"sizes are 5; each is a number of rows, .* Routing\(\[3, 0, 5\]\)"),  # type: ignore[arg-type]
+        (lambda: Routing([2**70]), "each is a number of rows, an int"),
+        (lambda: Routing([2, 3], [0, 1]), r"gather is a list; .* torch\.tensor\(gather\)"),  # type: ignore[arg-type]
         (lambda: Routing(torch.tensor([2.0, 3.0])), r"sizes are torch\.float32"),
         (lambda: Routing(torch.tensor([[2, 3]])), r"of shape \(1, 2\)"),
         (lambda: Routing([2, 3], index(0, 1, 2, 3, 5)), "gather holds 0 to 5, but x has the rows"),
@@ -107,6 +119,13 @@ def test_routing(routing: Any, message: str) -> None:
             lambda: Epilogue(activation="swiglu", limit=0.0),
             r"limit is 0\.0; give a positive number",
         ),
+        (lambda: Epilogue(activation="swiglu", limit="7"), "limit is '7'; give a number"),  # type: ignore[arg-type]
+        (lambda: Epilogue(activation="swiglu", alpha=None), "alpha is None; give a number"),  # type: ignore[arg-type]
+        (lambda: Epilogue([1.0]), "bias is a list; give a floating-point tensor"),  # type: ignore[arg-type]
+        (
+            lambda: Epilogue(torch.zeros(64, device=DEVICE).requires_grad_()),
+            r"bias requires a gradient, .* bias\.detach\(\)",
+        ),
         (lambda: "swiglu", "epilogue is a str; give Epilogue"),
     ],
 )
@@ -130,11 +149,44 @@ def test_engine_and_options() -> None:
         ValueError, match="overlap_epilogue=False and options with flatten_loops=True"
     ):
         matmul(X, W, overlap_epilogue=False, options=options)
+    with pytest.raises(ValueError, match=r"options are a dict; make them with matmul_options"):
+        matmul(X, W, options={"block_m": 8})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="overlap_epilogue='no' is no position of the switch"):
+        matmul(X, W, overlap_epilogue="no")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="block_m=7 cannot be chosen; give one of"):
+        dataclasses.replace(options, block_m=7)
+    with pytest.raises(ValueError, match=r"are a plain weight's, and w is packed"):
+        matmul(X, W, options=matmul_options(5, 64, 64, packed=False))
     split = matmul_options(5, 64, 64, split_k=2)
     with pytest.raises(ValueError, match="split_k=2 goes without routing only"):
         matmul(X, EXPERTS, routing=ROUTING, options=split)
     with pytest.raises(ValueError, match="split_k=2 goes without routing only"):
         prepare(X, EXPERTS, ROUTING, options=split)
+
+
+def test_a_prepared_routing_serves_one_kind_of_matmul() -> None:
+    routing = prepare(X, EXPERTS, ROUTING, engine="triton")
+    bias = Epilogue(torch.zeros(64, device=DEVICE))
+    plain = torch.zeros(2, 64, 64, dtype=X.dtype, device=DEVICE)
+    others: list[tuple[dict[str, Any], str]] = [
+        ({"w": pack(random_weight(2, 96, 64))}, r"was prepared for \(N, K, rows of x\) = \(64, "),
+        (
+            {"epilogue": bias},
+            "this one moves 2176 and 1536: its kind of weight, bias or activation",
+        ),
+        ({"w": plain}, "and this one moves 8192 and 1280"),
+        ({"engine": "reference"}, "was prepared for engine 'triton', and engine='reference' cuts"),
+        (
+            {"options": matmul_options(5, 64, 64, experts=2, block_m=64)},
+            r"differ in block_m \(\d+ a",
+        ),
+    ]
+    for changed, message in others:
+        how: dict[str, Any] = {"w": EXPERTS, "routing": routing} | changed
+        with pytest.raises(ValueError, match=message):
+            matmul(X, **how)
+    with pytest.raises(ValueError, match=r"nothing to prepare: give Routing\(sizes\)"):
+        prepare(X, W, None)  # type: ignore[arg-type]
 
 
 def test_nothing_is_launched_before_everything_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,6 +84,9 @@ def test_reasons_do_not_make_options_differ() -> None:
         ({"persistent": 1}, "persistent=1 cannot be chosen; give True or False"),
         ({"row_classes": (16, 8)}, "row_classes=.* ascending multiples of 8"),
         ({"tile": 8}, "matmul_options has no 'tile'; it has block_k, "),
+        ({"engine": "cuda"}, "engine='cuda' cannot be chosen; give one of 'triton', 'gluon', "),
+        ({"experts": 0}, "experts=0 .*; give an int from 1 on, or None without routing"),
+        ({"overlap_epilogue": 1}, "overlap_epilogue=1 is no position of the switch; give True"),
         ({"block_k": 64}, "block_k=64 with a packed weight, whose tiles are 128 by 128"),
         ({"flatten_loops": True, "persistent": False}, "no next tile to overlap with"),
         ({"overlap_epilogue": True, "flatten_loops": False}, "contradict each other"),
@@ -91,4 +94,10 @@ def test_reasons_do_not_make_options_differ() -> None:
 )
 def test_what_cannot_be_chosen(overrides: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        matmul_options(512, 5760, 5760, experts=128, **overrides)
+        matmul_options(512, 5760, 5760, **{"experts": 128, **overrides})
+
+
+@pytest.mark.parametrize("shape", [(-1, 64, 64), (5, 0, 64), (5, 64, 6.4)], ids=str)
+def test_shapes_that_no_matmul_has(shape: Any) -> None:
+    with pytest.raises(ValueError, match=r"(rows=-1|n=0|k=6\.4) .*; give an int from [01] on"):
+        matmul_options(*shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protonlab import ProtonLabError
-from protonlab.kernels import MXFP4Weight, dequantize, quantize_mxfp4
+from protonlab.kernels import MXFP4Weight, dequantize, pack, quantize_mxfp4, unpack
 
 # OCP Microscaling Formats (MX) 1.0: the e2m1 numbers, by code.
 E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
@@ -168,9 +169,11 @@ def test_default_dtype_does_not_matter() -> None:
         (torch.zeros(4, 0), r"K = 0"),
         (torch.zeros(4, 32, dtype=torch.int8), r"w is torch.int8 .* takes float16"),
         (torch.zeros(32), r"shape \(32,\)"),
+        (torch.zeros(0, 32), r"w has the shape \(0, 32\); no dimension may be 0"),
+        ([1.0], "w is a list; give a torch tensor"),
     ],
 )
-def test_what_cannot_be_quantised(w: torch.Tensor, message: str) -> None:
+def test_what_cannot_be_quantised(w: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         quantize_mxfp4(w)
     assert isinstance(caught.value, ProtonLabError)
@@ -183,3 +186,20 @@ def test_codes_and_scales_must_belong_together() -> None:
         MXFP4Weight(codes, scales[:, :1])
     with pytest.raises(ValueError, match=r"scales are torch\.int32"):
         MXFP4Weight(codes, scales.int())
+    with pytest.raises(ValueError, match="codes are a list; give a tensor of uint8"):
+        MXFP4Weight([1], scales)  # type: ignore[arg-type]
+
+
+def test_each_kind_of_weight_has_its_own_functions() -> None:
+    w = quantize_mxfp4(torch.ones(4, 32))
+    others: list[tuple[Any, Any, str]] = [
+        (pack, torch.ones(4, 32), r"w is a Tensor of shape \(4, 32\); pack takes an MXFP4Weight"),
+        (pack, pack(w), r"w is a PackedWeight of shape \(4, 32\); pack takes"),
+        (unpack, w, "w is a MXFP4Weight; unpack takes what pack made"),
+        (dequantize, pack(w), r"w is a PackedWeight; dequantize takes .* unpack\(w\)"),
+    ]
+    for function, weight, message in others:
+        with pytest.raises(ValueError, match=message):
+            function(weight)
+    with pytest.raises(ValueError, match=r"torch\.int32 does not hold a weight's fractions"):
+        dequantize(w, torch.int32)

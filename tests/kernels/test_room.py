@@ -12,8 +12,8 @@ import pytest
 from protonlab import kernels
 
 
-def run(code: str) -> str:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+def run(code: str, **settings: str) -> str:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | settings
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
@@ -54,3 +54,19 @@ ours = [name for name in sys.modules if name.startswith("protonlab.")]
 print(json.dumps([name for name in ours if not name.startswith("protonlab.kernels")]))
 """
     assert json.loads(run(code)) == ["protonlab.errors"]
+
+
+def test_without_gpu_and_interpreter_the_reference_computes() -> None:
+    code = """
+import torch
+from protonlab.kernels import Routing, matmul, pack, prepare, quantize_mxfp4
+generator = torch.Generator().manual_seed(0)
+x = torch.randint(-9, 10, (9, 96), generator=generator).to(torch.bfloat16)
+w = pack(quantize_mxfp4(torch.randn(2, 70, 96, generator=generator)))
+y = matmul(x, w, routing=Routing([4, 5]))
+prepared = prepare(x, w, Routing([4, 5]))
+assert torch.equal(matmul(x, w, routing=prepared), y)
+assert torch.equal(matmul(x[:4], w.expert(0)), y[:4])
+print(prepared.options.engine)
+"""
+    assert run(code, TRITON_INTERPRET="0", CUDA_VISIBLE_DEVICES="").strip() == "reference"
