@@ -52,10 +52,11 @@ def test_page_has_title_prose_code_and_text(tmp_path: Path) -> None:
     assert '<pre class="output">one\ntwo</pre>' in page
 
 
-def test_body_of_a_proton_cell_is_coloured_as_python(tmp_path: Path) -> None:
-    page = export(tmp_path, new_code_cell("%%proton run1\n\nfor x in y:\n    pass"))
+@pytest.mark.parametrize("magic", ["proton", "px"])
+def test_body_of_a_cell_magic_over_python_is_coloured_as_python(tmp_path: Path, magic: str) -> None:
+    page = export(tmp_path, new_code_cell(f"%%{magic} run1\n\nfor x in y:\n    pass"))
     assert '<span class="k">for</span>' in page
-    assert re.search(r"proton</span>.* run1.*\n+.*for</span>", page)
+    assert re.search(rf"{magic}</span>.* run1.*\n+.*for</span>", page)
 
 
 def test_terminal_codes_and_overwritten_lines_are_gone(tmp_path: Path) -> None:
@@ -192,16 +193,20 @@ def test_nothing_hostile_is_left(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (None, "cannot read the notebook"),
-        ("", "is not a notebook that Jupyter would open"),
-        ("[1, 2]", "is not a notebook that Jupyter would open"),
-        ('{"nbformat": 4', "is not a notebook that Jupyter would open"),
-        ('{"nbformat": 4, "nbformat_minor": 5, "cells": 3}', "is not a notebook"),
-        (b"\xff\xfe\x00", "is not a notebook that Jupyter would open"),
+        (None, "there is no notebook .*; in that folder lie b.ipynb"),
+        ("", "it is not JSON .*Give an .ipynb that Jupyter saved"),
+        ("[1, 2]", "it is JSON without cells.*Give an .ipynb"),
+        ('{"nbformat": 4', "it is not JSON .Expecting ',' delimiter: line 1"),
+        (
+            '{"nbformat": 4, "nbformat_minor": 5, "cells": 3}',
+            "is not a notebook that Jupyter would",
+        ),
+        (b"\xff\xfe\x00", "it is not text.*Give an .ipynb"),
     ],
 )
 def test_what_is_no_notebook_is_said_so(tmp_path: Path, content: str | bytes, says: str) -> None:
     path = tmp_path / "a.ipynb"
+    path.with_name("b.ipynb").touch()
     if content is not None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(protonlab.ProtonLabError, match=says) as caught:
@@ -232,7 +237,7 @@ def test_failing_cell_raises_and_the_page_shows_it(tmp_path: Path) -> None:
         new_code_cell("print('before')\n1 / 0"),
         new_code_cell("print('after')"),
     )
-    with pytest.raises(protonlab.ProtonLabError, match="a cell raised ZeroDivisionError") as caught:
+    with pytest.raises(protonlab.ProtonLabError, match=r"cell \[1\] raised ZeroDivi") as caught:
         protonlab.export_report(notebook, execute=True)
     page = tmp_path / "a.html"
     assert str(page) in str(caught.value)
@@ -241,13 +246,21 @@ def test_failing_cell_raises_and_the_page_shows_it(tmp_path: Path) -> None:
     assert '<pre class="output">after</pre>' not in page.read_text()
 
 
-def test_cell_that_never_ends_is_stopped(tmp_path: Path) -> None:
-    notebook = write(tmp_path / "a.ipynb", new_code_cell("import time\ntime.sleep(600)"))
-    with pytest.raises(protonlab.ProtonLabError, match="a cell did not finish within 3 s"):
+def test_cell_that_never_ends_is_stopped_and_says_so(tmp_path: Path) -> None:
+    notebook = write(
+        tmp_path / "a.ipynb",
+        new_markdown_cell("# A"),
+        new_code_cell(""),
+        new_code_cell("1"),
+        new_code_cell("import time\ntime.sleep(600)"),
+    )
+    with pytest.raises(protonlab.ProtonLabError, match=r"cell \[2\] did not finish within 3 s;"):
         protonlab.export_report(notebook, execute=True, timeout=3)
+    assert "CellTimeoutError: cell [2] did not finish" in (tmp_path / "a.html").read_text()
 
 
 def test_kernel_that_dies_is_said_so(tmp_path: Path) -> None:
     notebook = write(tmp_path / "a.ipynb", new_code_cell("import os\nos._exit(1)"))
-    with pytest.raises(protonlab.ProtonLabError, match="the kernel died"):
+    with pytest.raises(protonlab.ProtonLabError, match=r"the kernel died in cell \[1\]"):
         protonlab.export_report(notebook, execute=True)
+    assert "the kernel died in cell [1]" in (tmp_path / "a.html").read_text()

@@ -99,4 +99,6 @@ def report(
         click.echo(f"Note: {note}.", err=True)
     if problem:
         raise ProtonLabError(f"{notebook}: {problem}; the page shows it: {target}")
-    click.echo(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
+    size = target.stat().st_size
+    shown = f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.0f} kB"
+    click.echo(f"{target}: {shown}")

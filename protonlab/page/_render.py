@@ -20,6 +20,8 @@ from protonlab.model.evidence import Evidence
 from protonlab.page._outputs import outputs_of
 from protonlab.page._prose import Contents
 
+_OVER_PYTHON = ("%%proton", "%%px", "%%time", "%%capture", "%%prun")  # magics of Python's cells
+
 
 @dataclass(frozen=True)
 class Page:
@@ -104,9 +106,9 @@ def _cell(cell: NotebookNode, contents: Contents, page: Page) -> _Cell:
 
 
 def _code(source: str) -> Markup:
-    """Colour a cell; to pygments the body of a cell magic of ours would be plain text."""
+    """Colour a cell; to pygments the body of a cell magic would be plain text."""
     head, newline, body = source.partition("\n")
-    parts = [head, body] if newline and head.startswith("%%proton") else [source]
+    parts = [head, body] if newline and head.startswith(_OVER_PYTHON) else [source]
     lexer = get_lexer_by_name("ipython3")
     tokens = itertools.chain.from_iterable(lexer.get_tokens(part) for part in parts)
     return Markup(pygments.format(tokens, HtmlFormatter()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from collections.abc import Iterable
@@ -14,24 +15,49 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from protonlab.errors import ProtonLabError
 
+_MOST_NAMES = 8
+_WANTED = "Give an .ipynb that Jupyter saved; protonlab view opens profiles, with --flame as a page"
+
 
 def read_notebook(path: Path) -> NotebookNode:
     """Read a notebook of any nbformat version as version 4."""
     try:
         text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ProtonLabError(f"there is no notebook {path}; {_beside(path)}") from error
+    except OSError as error:
+        raise ProtonLabError(f"cannot read the notebook {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ProtonLabError(f"{path} is no notebook: it is not text. {_WANTED}") from error
+    try:
+        value = json.loads(text)
+        if not isinstance(value, dict) or not {"cells", "worksheets"} & value.keys():
+            raise ProtonLabError(f"{path} is no notebook: it is JSON without cells. {_WANTED}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of identifiers, which nbformat mends by itself
             node: NotebookNode = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
             nbformat.validate(node)
-    except OSError as error:
-        raise ProtonLabError(f"cannot read the notebook {path}: {error.strerror}") from error
     except RecursionError as error:
         raise ProtonLabError(f"{path} is no notebook: it is nested too deeply") from error
+    except json.JSONDecodeError as error:
+        raise ProtonLabError(
+            f"{path} is no notebook: it is not JSON ({error}). {_WANTED}"
+        ) from error
     except (ValueError, TypeError, AttributeError, KeyError, nbformat.ValidationError) as error:
         raise ProtonLabError(
-            f"{path} is not a notebook that Jupyter would open: {str(error).splitlines()[0]}"
+            f"{path} is not a notebook that Jupyter would open: {str(error).splitlines()[0]}. "
+            f"{_WANTED}"
         ) from error
     return node
+
+
+def _beside(path: Path) -> str:
+    """Name the notebooks that lie where a missing one was looked for."""
+    if not path.parent.is_dir():
+        return f"nor a folder {path.parent}"
+    names = sorted(each.name for each in path.parent.glob("*.ipynb"))
+    shown = ", ".join([*names[:_MOST_NAMES], *(["…"] if len(names) > _MOST_NAMES else [])])
+    return f"in that folder lie {shown}" if names else "in that folder lies none"
 
 
 def check_language(notebook: NotebookNode, path: Path) -> None:

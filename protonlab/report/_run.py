@@ -14,6 +14,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbclient.util import ensure_async
 from nbformat import NotebookNode
+from nbformat.v4 import new_output
 from traitlets.config import Config
 
 
@@ -43,7 +44,8 @@ def run_notebook(
     Returns
     -------
     str or None
-        What went wrong, in one sentence; the cells up to there have their outputs.
+        What went wrong, in one sentence; the cells up to there have their outputs, and that cell
+        shows an error whatever ended it.
 
     Raises
     ------
@@ -53,6 +55,14 @@ def run_notebook(
     for cell in notebook.cells:  # what an older run left must not pass for this one's
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
+    last: int | None = None
+
+    def on_start(cell: NotebookNode, cell_index: int) -> None:
+        nonlocal last
+        last = cell_index
+        if on_cell is not None:
+            on_cell(cell_index)
+
     client = NotebookClient(
         notebook,
         kernel_name="python3",
@@ -65,14 +75,20 @@ def run_notebook(
         allow_errors=allow_errors,
         shutdown_kernel="immediate",
         resources={"metadata": {"path": str(folder.resolve())}},
-        on_cell_start=lambda cell, cell_index: on_cell(cell_index) if on_cell else None,
+        on_cell_start=on_start,
     )
     # What the process itself writes is its log, also of its own shutdown: no output of a cell.
     with tempfile.TemporaryFile() as log:
         run = _Run(client, log)
         run.start()
         run.wait()
-        return _problem(run.error, timeout, log)
+        if run.error is None:
+            return None
+        where = "a cell" if last is None else f"cell [{_number(notebook, last)}]"
+        problem = _problem(run.error, where, timeout, log)
+    if last is not None:
+        _show(run.error, problem, notebook.cells[last])
+    return problem
 
 
 class _Run(threading.Thread):
@@ -127,24 +143,42 @@ def failure_of(notebook: NotebookNode) -> str | None:
             continue
         for output in cell.outputs:
             if output.output_type == "error":
-                return _raised(output.ename, output.evalue)
+                where = f"cell [{cell.execution_count}]" if cell.execution_count else "a cell"
+                return _raised(where, output.ename, output.evalue)
     return None
 
 
-def _raised(name: str, value: str) -> str:
-    return f"a cell raised {name}: {value}".split("\n")[0].rstrip(": ")
+def _number(notebook: NotebookNode, index: int) -> int:
+    """Count up to a cell as Jupyter does in a run from the top; its own count may be missing."""
+    return sum(
+        cell.cell_type == "code"
+        and bool(cell.source.strip())
+        and "skip-execution" not in cell.metadata.get("tags", [])
+        for cell in notebook.cells[: index + 1]
+    )
 
 
-def _problem(error: BaseException | None, timeout: float, log: IO[bytes]) -> str | None:
-    if error is None:
-        return None
+def _raised(where: str, name: str, value: str) -> str:
+    return f"{where} raised {name}: {value}".split("\n")[0].rstrip(": ")
+
+
+def _problem(error: BaseException, where: str, timeout: float, log: IO[bytes]) -> str:
     if isinstance(error, CellExecutionError):
-        return _raised(error.ename, error.evalue)
+        return _raised(where, error.ename, error.evalue)
     if isinstance(error, CellTimeoutError):
-        return f"a cell did not finish within {timeout:g} s"
+        return f"{where} did not finish within {timeout:g} s; give it a larger timeout"
     if isinstance(error, DeadKernelError | RuntimeError):
         log.seek(0)
         lines = log.read().decode(errors="replace").split("\n")
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return f"the kernel died; the last it wrote: {last}" if last else "the kernel died"
+        died = f"the kernel died in {where}"
+        return f"{died}; the last it wrote: {last}" if last else died
     raise error
+
+
+def _show(error: BaseException, problem: str, cell: NotebookNode) -> None:
+    """Let the cell say what ended it, if it was no exception of its own."""
+    if all(output.output_type != "error" for output in cell.outputs):
+        name = type(error).__name__
+        output = new_output("error", ename=name, evalue=problem)  # type: ignore[no-untyped-call]
+        cell.outputs.append(output)
