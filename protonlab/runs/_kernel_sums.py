@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,45 +21,52 @@ _KEY, _DEVICE = ("rank", "step"), ("device_type", "device_id")
 SUM_COLUMNS = (*_KEY, ROW, *KERNEL_TEXT, "devices")
 _IDEAL = (IDEAL_FLOPS, IDEAL_BYTES)
 _SOURCES = ("bytes", *(f"flops{width}" for width in FLOPS_WIDTHS))
-_OVERHEAD = [KINDS.index(name) for name in OVERHEAD_KINDS]
+_LAUNCHED, _OVERHEAD = KINDS.index("kernel"), [KINDS.index(name) for name in OVERHEAD_KINDS]
 # Frames that are held before they are added up.
-_MOST_ROWS = 500_000
+_MOST_ROWS = 200_000
+_KIND = "_kind"  # of a frame, as a number
 
 
 @dataclass
 class KernelSums:
     """Adds up the additive metrics of profiles, by kernel and as a whole."""
 
-    _own: list[Any] = field(default_factory=list)
+    _frames: list[Any] = field(default_factory=list)
     _sums: list[Any] = field(default_factory=list)
-    _totals: list[dict[str, Any]] = field(default_factory=list)
+    _totals: list[Any] = field(default_factory=list)
     _devices: dict[tuple[Device, ...], list[tuple[int, int]]] = field(default_factory=dict)
 
     def add(self, profile: Profile, table: Any, rank: int, step: int) -> None:
         """Add a profile: itself, and its table as a part of the archive."""
         arrow = pyarrow()
-        kind = profile.frames["kind"].cat.codes.to_numpy()
         metrics = [column.column for column in profile.columns if column.additive]
-        overhead = np.isin(kind, _OVERHEAD)
-        counted = table.select(metrics)
-        if overhead.any():
-            counted = counted.filter(arrow.array(~overhead))
-        known = arrow.compute.ScalarAggregateOptions(min_count=1)
-        total = {name: arrow.compute.sum(counted[name], options=known).as_py() for name in metrics}
-        self._totals.append({"rank": rank, "step": step, **total})
         own = table.select([*KERNEL_TEXT, *_DEVICE, *metrics]).replace_schema_metadata()
-        own = own.filter(arrow.array(kind == KINDS.index(KERNEL)))
+        kinds = profile.frames["kind"].cat.codes.to_numpy()
         for name, value in (("rank", rank), ("step", step)):
             own = own.append_column(name, arrow.array(np.full(len(own), value)))
-        self._own.append(own)
+        self._frames.append(own.append_column(_KIND, arrow.array(kinds)))
         self._devices.setdefault(profile.devices, []).append((rank, step))
-        if sum(map(len, self._own)) > _MOST_ROWS:
+        if sum(map(len, self._frames)) > _MOST_ROWS:
             self._add_up()
 
     def _add_up(self) -> None:
-        if self._own:
-            self._sums.append(_added_up(self._own))
-            self._own.clear()
+        """Add up whole profiles: frames of the same kernel and device, and all that count."""
+        if not self._frames:
+            return
+        arrow = pyarrow()
+        frames = arrow.concat_tables(self._frames, promote_options="permissive")
+        self._frames.clear()
+        keys = (*_KEY, *KERNEL_TEXT, *_DEVICE)
+        metrics = [name for name in frames.column_names if name not in (*keys, _KIND)]
+        sums = added(frames.unify_dictionaries(), (_KIND, *keys), metrics)
+        kinds = sums[_KIND].to_numpy()
+        counted = sums.filter(arrow.array(~np.isin(kinds, _OVERHEAD)))
+        self._totals.append(added(counted, _KEY, metrics))
+        sums = sums.drop_columns(_KIND).filter(arrow.array(kinds == _LAUNCHED))
+        for name in (*KERNEL_TEXT, "device_type"):
+            place = sums.column_names.index(name)
+            sums = sums.set_column(place, name, sums[name].cast(arrow.string()))
+        self._sums.append(sums)
 
     def table(self) -> Any:
         """Return the sums.
@@ -80,7 +87,9 @@ class KernelSums:
         sums = sums.append_column("devices", arrow.array(np.ones(len(sums), dtype=np.int64)))
         values = [name for name in sums.column_names if name not in (*_KEY, *KERNEL_TEXT, *_DEVICE)]
         sums = added(sums, (*_KEY, *KERNEL_TEXT), values)
-        totals = self._total_rows(sums, ideal)
+        totals = joined(self._totals)
+        if ideal:
+            totals = totals.join(added(sums, _KEY, list(ideal)), list(_KEY), use_threads=False)
         tables = []
         for table, row in ((sums, KERNEL), (totals, TOTAL)):
             rows = arrow.repeat(arrow.scalar(row), len(table))
@@ -89,26 +98,6 @@ class KernelSums:
         return result.select(
             [*SUM_COLUMNS, *(name for name in result.column_names if name not in SUM_COLUMNS)]
         )
-
-    def _total_rows(self, sums: Any, ideal: Collection[str]) -> Any:
-        """Make a table of the totals, with the types of the sums of kernels."""
-        arrow = pyarrow()
-        whole = {}
-        if ideal:
-            whole = {
-                (row["rank"], row["step"]): row
-                for row in added(sums, _KEY, list(ideal)).to_pylist()
-            }
-        names = [name for name in sums.column_names if name not in (*KERNEL_TEXT, "devices")]
-        rows = [{**whole.get((row["rank"], row["step"]), {}), **row} for row in self._totals]
-        columns = {}
-        for name in names:
-            kind = sums.schema.field(name).type
-            values = [row.get(name) for row in rows]
-            if arrow.types.is_floating(kind):
-                values = [None if value is None else float(value) for value in values]
-            columns[name] = arrow.array(values, kind)
-        return arrow.table(columns)
 
     def _ideal_times(self, sums: Any) -> Mapping[str, Any]:
         """Ideal times of sums; they are of devices, which may differ from rank to rank."""
@@ -128,18 +117,6 @@ class KernelSums:
             for name, values in result.items():
                 values[rows] = ideal[name].to_numpy()
         return result
-
-
-def _added_up(tables: Sequence[Any]) -> Any:
-    """Add up frames of the same profile, kernel and device; texts become plain ones."""
-    arrow = pyarrow()
-    frames = arrow.concat_tables(tables, promote_options="permissive").unify_dictionaries()
-    keys = (*_KEY, *KERNEL_TEXT, *_DEVICE)
-    sums = added(frames, keys, [name for name in frames.column_names if name not in keys])
-    for name in (*KERNEL_TEXT, "device_type"):
-        place = sums.column_names.index(name)
-        sums = sums.set_column(place, name, sums[name].cast(arrow.string()))
-    return sums
 
 
 def added(table: Any, keys: Sequence[str], values: Sequence[str]) -> Any:

@@ -65,21 +65,21 @@ def digest_of(table: Any) -> str:
     arrow = pyarrow()
     told = hashlib.sha256(table.schema.metadata[PARQUET_KEY])
     for name in table.column_names[1:]:  # the first one counts the rows
-        array = table[name].combine_chunks()
+        column = table[name]
+        array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         is_text = arrow.types.is_dictionary(array.type)
         told.update(f"\0{name}\0{'' if is_text else type_text(array.type)}\0".encode())
         if array.null_count:
             there = array.is_valid().to_numpy(zero_copy_only=False)
             told.update(np.packbits(there).tobytes())
+            array = array.drop_null()
         if is_text:
-            texts = array.dictionary.to_pylist()
-            told.update(json.dumps(texts).encode())
-            array = array.indices.cast(arrow.uint8() if len(texts) < 256 else arrow.int32())
+            told.update(json.dumps(array.dictionary.to_pylist()).encode())
+            array = array.indices
         if arrow.types.is_primitive(array.type):
-            array = array.fill_null(0) if array.null_count else array
             told.update(array.to_numpy(zero_copy_only=False))
         else:
-            told.update(json.dumps(array.drop_null().to_pylist()).encode())
+            told.update(json.dumps(array.to_pylist()).encode())
     return told.hexdigest()[:DIGITS]
 
 

@@ -29,34 +29,25 @@ import argparse
 import json
 import os
 import platform
-import shutil
-import statistics
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet
-from distributed import Client, wait
+from beside_pyarrow import at_hand, ratios
 from local_workers import busy, cluster, fresh, high_water, seconds
 from many_ranks import template, varied, write_run
 
 import protonlab
 from protonlab import Profile
-from protonlab.model.parquet import parquet_table
-from protonlab.runs._append import store_batch
 from protonlab.runs._commits import holdings, read_commits
-from protonlab.runs._parts import COMPRESSION
-from protonlab.runs._sources import BATCH, source_of
 from protonlab.runs._store import store_at
 
 RANKS = 8
-MOST_FOR_RATIOS = 400
 SLOWER_KERNEL = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"
 PACKAGES = ("pyarrow", "dask", "distributed", "fsspec", "ruptures", "pandas", "numpy")
 
@@ -109,93 +100,6 @@ def fitted(rows: Sequence[dict[str, Any]], name: str) -> dict[str, float]:
         "ms_a_profile": 1000 * slope,
         "explained": float(1 - (left**2).sum() / ((t - t.mean()) ** 2).sum()),
         "exponent": float(np.polyfit(np.log(n), np.log(t), 1)[0]),
-    }
-
-
-def pyarrow_alone(files: Sequence[str], folder: str) -> None:
-    """Load profiles and write their tables, as a person would without an archive."""
-    for number, file in enumerate(files):
-        table = parquet_table(protonlab.load(file))
-        pyarrow.parquet.write_table(
-            table, f"{folder}/{os.getpid()}-{Path(files[0]).parent.name}-{number}.parquet",
-            compression=COMPRESSION,
-        )  # fmt: skip
-
-
-def alone(client: Client, folders: Sequence[Path], work: Path) -> None:
-    """The same files through pyarrow alone, in tasks of the same size."""
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir()
-    tasks = []
-    for folder in folders:
-        files = sorted(map(str, folder.glob("*.hatchet")))
-        tasks += [files[first : first + BATCH] for first in range(0, len(files), BATCH)]
-    futures = client.map(pyarrow_alone, tasks, folder=str(work), pure=False)
-    wait(futures)
-    client.gather(futures)
-
-
-def ratios(folders: Sequence[Path], work: Path, repeats: int) -> dict[str, Any]:
-    """Two workers to one, and the archive to pyarrow alone."""
-    some = folders[: max(1, MOST_FOR_RATIOS // RANKS)]
-    times: dict[str, list[float]] = {"one": [], "two": [], "pyarrow": []}
-    processor: dict[str, list[float]] = {"archive": [], "pyarrow": []}
-    for _ in range(repeats):
-        with cluster(1) as client:
-            archive = fresh(work / "archive")
-            marks = [busy(client)]
-            times["one"].append(seconds(lambda archive=archive: archive.ingest(some)))
-            marks.append(busy(client))
-            times["pyarrow"].append(
-                seconds(lambda client=client: alone(client, some, work / "plain"))
-            )
-            marks.append(busy(client))
-            for name, (start, end) in zip(processor, pairwise(marks), strict=True):
-                processor[name].append(end - start)
-        with cluster(2):
-            archive = fresh(work / "archive")
-            times["two"].append(seconds(lambda archive=archive: archive.ingest(some)))
-    middle = {name: statistics.median(values) for name, values in times.items()}
-    pairs = {name: list(zip(times["one"], times[name], strict=True)) for name in ("two", "pyarrow")}
-    return {
-        "profiles": RANKS * len(some),
-        "seconds": times,
-        "two_workers_to_one": statistics.median(one / two for one, two in pairs["two"]),
-        "processor_seconds": processor,
-        "archive_to_pyarrow_processor": statistics.median(
-            one / other for one, other in zip(*processor.values(), strict=True)
-        ),
-        "archive_to_pyarrow": statistics.median(one / other for one, other in pairs["pyarrow"]),
-        "ms_a_profile": {
-            name: 1000 * value / (RANKS * len(some)) for name, value in middle.items()
-        },
-    }
-
-
-def at_hand(profile: Profile, work: Path, repeats: int) -> dict[str, float]:
-    """Processor time of a profile in memory, put in, and written by pyarrow alone."""
-    profiles = {rank: varied(profile, 0, rank, 1) for rank in range(BATCH)}
-    batch = source_of(profiles, "a", None).batches[0]
-    times: dict[str, list[float]] = {"archive": [], "pyarrow": []}
-    for number in range(2 * repeats + 1):
-        folder = work / f"hand-{number}"
-        folder.mkdir()
-        store = store_at(folder)
-        start = time.process_time()
-        assert not store_batch(store, batch, {}).problem
-        middle = time.process_time()
-        for rank, each in profiles.items():
-            table = parquet_table(each)
-            pyarrow.parquet.write_table(table, folder / f"{rank}.parquet", compression=COMPRESSION)
-        end = time.process_time()
-        times["archive"].append((middle - start) / BATCH)
-        times["pyarrow"].append((end - middle) / BATCH)
-        shutil.rmtree(folder)
-    median = {name: 1000 * statistics.median(values[1:]) for name, values in times.items()}
-    pairs = list(zip(times["archive"][1:], times["pyarrow"][1:], strict=True))
-    return {
-        **{f"{name}_ms": value for name, value in median.items()},
-        "ratio": statistics.median(one / other for one, other in pairs),
     }
 
 
