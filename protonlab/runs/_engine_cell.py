@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from protonlab.model.manifest import RankManifest
 from protonlab.model.run import Run
 from protonlab.runs import _on_engine
 from protonlab.runs._engines import Engines, Say, named, wait_for
+from protonlab.runs._gpu import Gpu
 
 _OUTPUT_S = 1.0  # output may come a little later than the result
 _INTERRUPT_S = 10.0  # who has not ended by then is in code that Python cannot interrupt
@@ -97,11 +99,14 @@ class EngineCell:
             answers = dict(zip(done, fetched.get(return_exceptions=True), strict=True))
         profiles: dict[int, Profile] = {}
         traces: dict[int, Trace] = {}
+        gpus: dict[int, Gpu] = {}
         problems: dict[int, str] = {}
         notes: list[str] = []
         for rank in self.engines.ranks:
             answer: Any = answers.get(rank)
-            data = answer["data"] if isinstance(answer, dict) else None
+            data = None
+            if isinstance(answer, dict):
+                data, gpus[rank] = answer["data"], answer["gpu"]
             if data is None:
                 problems[rank] = self._why_nothing(rank, outcomes.get(rank), answer)
                 continue
@@ -113,7 +118,7 @@ class EngineCell:
             notes += _other_number(rank, answer["rank"])
         warnings = (*(f"rank {rank}: {reason}" for rank, reason in problems.items()), *notes)
         errors = {rank: _error_of(outcome) for rank, outcome in outcomes.items()} | problems
-        manifests = self._manifests({**profiles, **traces}, errors)
+        manifests = self._manifests({**profiles, **traces}, gpus, errors)
         return Run(self.name, profiles, manifests, traces, warnings)
 
     def _interrupt(self) -> None:
@@ -190,7 +195,10 @@ class EngineCell:
         return "its session left no profile; what it printed says why"
 
     def _manifests(
-        self, recorded: dict[int, Any], errors: dict[int, str | None]
+        self,
+        recorded: dict[int, Any],
+        gpus: dict[int, Gpu],
+        errors: dict[int, str | None],
     ) -> dict[int, RankManifest]:
         """Write what each rank would say of itself; nothing where ranks were left out."""
         ranks = self.engines.ranks
@@ -200,7 +208,8 @@ class EngineCell:
         manifests = {}
         for rank in ranks:
             info = recorded[rank].info if rank in recorded else None
-            error = errors.get(rank)
+            error, gpu = errors.get(rank), gpus.get(rank, Gpu())
+            clocks = [each for each in info.clocks if each.uuid == gpu.uuid] if info else []
             manifests[rank] = RankManifest(
                 rank=rank,
                 world_size=len(ranks),
@@ -208,8 +217,10 @@ class EngineCell:
                 started=info.when if info and info.when else self._started,
                 ended=_now(),
                 host=self._facts[rank]["host"] if several else None,
-                gpu_name=info.gpu or None if info else None,
+                gpu_uuid=gpu.uuid,
+                gpu_name=(info.gpu if info else "") or gpu.name,
                 versions=info.versions if info else {},
+                clocks=dataclasses.asdict(clocks[-1]) if clocks else {},
                 error=error,
                 include=info.include if info else None,
                 exclude=info.exclude if info else None,

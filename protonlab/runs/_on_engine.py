@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from protonlab.model import Profile, Trace
+from protonlab.runs._gpu import Gpu
 
 RESULT = "_proton"  # where %%proton leaves what it has recorded
 
@@ -48,8 +49,8 @@ def collect() -> dict[str, Any]:
     Returns
     -------
     dict
-        ``data``, None where nothing was recorded, and the ``rank`` that torch.distributed gave to
-        this process, None where it is not in use.
+        ``data``, None where nothing was recorded; the ``rank`` that torch.distributed gave to
+        this process, None where it is not in use; and the `Gpu` that it uses.
     """
     found = _shell().user_ns.get(RESULT)
     data = None
@@ -59,7 +60,7 @@ def collect() -> dict[str, Any]:
             path = Path(folder, f"rank{suffix}")
             found.save(path)
             data = path.read_bytes()
-    return {"data": data, "rank": _rank()}
+    return {"data": data, "rank": _rank(), "gpu": Gpu.current()}
 
 
 def _rank() -> int | None:

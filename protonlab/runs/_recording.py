@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import socket
-import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from protonlab.capture import Session, _proton, _reading, _surroundings
 from protonlab.capture._recording import Recording
@@ -20,6 +19,7 @@ from protonlab.capture.salvage import complete_parts
 from protonlab.errors import ProtonLabError
 from protonlab.model import Profile
 from protonlab.model.manifest import RankManifest, State
+from protonlab.runs._gpu import Gpu
 from protonlab.runs._rank import Rank, one_line
 from protonlab.runs._rank_files import RankFiles
 from protonlab.runs._recording_steps import Steps
@@ -73,7 +73,7 @@ class RankSession(Session):
         self._announced = False
         self._keep_host = keep_host
         self._started = _now()
-        self._gpu = _Gpu()
+        self._gpu = Gpu()
         self._failure: str | None = None
         self._salvaged: int | None = None  # steps
         self._written: RankManifest | None = None
@@ -184,7 +184,7 @@ class RankSession(Session):
 
     def read_clocks(self) -> None:
         """Read the GPU's clocks; a context is there once a step was made."""
-        self._gpu = _Gpu.current()  # of the script's thread
+        self._gpu = Gpu.current()  # of the script's thread
         self._clocks.read()
 
     def _write(self) -> None:
@@ -235,7 +235,7 @@ class RankSession(Session):
         ended: str | None = None,
     ) -> RankManifest:
         if threading.current_thread() is threading.main_thread():
-            self._gpu = _Gpu.current()
+            self._gpu = Gpu.current()
         gpu, info = self._gpu, getattr(self._result, "info", None)
         readings = [] if gpu.ordinal is None else self._clocks.of([gpu.ordinal])
         clocks = dataclasses.asdict(readings[-1]) if readings else {}
@@ -265,26 +265,3 @@ class RankSession(Session):
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-@dataclass(frozen=True)
-class _Gpu:
-    """The GPU that a rank uses; all None where it uses none."""
-
-    ordinal: int | None = None
-    uuid: str | None = None
-    name: str | None = None
-
-    @classmethod
-    def current(cls) -> Self:
-        """Ask torch for the current GPU of this thread; makes no context."""
-        torch: Any = sys.modules.get("torch")
-        if torch is None or not hasattr(torch, "cuda") or not torch.cuda.is_initialized():
-            return cls()
-        try:
-            ordinal = torch.cuda.current_device()
-            properties = torch.cuda.get_device_properties(ordinal)
-        except Exception:  # CUDA may have failed in the user's code
-            return cls()
-        uuid = getattr(properties, "uuid", None)
-        return cls(ordinal, uuid and f"GPU-{str(uuid).removeprefix('GPU-')}", properties.name)

@@ -53,6 +53,10 @@ def test_each_engine_records_its_own_gpu(many: Notebook, engines: Any) -> None:
         assert profile.info.launches == {"_p_double": (6, 6), "clear": (3, 0)}
         assert profile.repeats.number == 3
     assert devices_of(run1) == [[0], [1 % gpus]]
+    uuids = [str(run1.manifests[rank].gpu_uuid) for rank in (0, 1)]
+    assert all(each.startswith("GPU-") for each in uuids)
+    assert len(set(uuids)) == min(gpus, 2)
+    assert [manifest.clocks["uuid"] for manifest in run1.manifests.values()] == uuids
 
 
 def test_traces_of_engines_are_kept_by_rank(many: Notebook) -> None:
