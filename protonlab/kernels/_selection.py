@@ -79,14 +79,18 @@ def select(
     return options
 
 
+def gluon_pays(n: int, rows: int) -> bool:
+    """Say whether Gluon was at least about as fast for so many rows and one weight's N."""
+    return n >= _MANY_COLUMNS or (n >= _FEW_COLUMNS and rows > _FEW_ROWS)
+
+
 def _fastest(problem: Problem, overlap: bool | None) -> MatmulOptions:
     """Take the engine that was measured to be fastest, of those that can.
 
     The switch is plain Triton's.
     """
-    n, rows = problem.n, problem.rows
-    pays = n >= _MANY_COLUMNS or (n >= _FEW_COLUMNS and rows > _FEW_ROWS)
-    gluon = overlap is None and (problem.routing is not None or pays)
+    pays = problem.routing is not None or gluon_pays(problem.n, problem.rows)
+    gluon = overlap is None and pays
     for name in reversed(ENGINES):
         if name == "gluon" and not gluon:
             continue

@@ -3,7 +3,8 @@
     python tests/benchmarks/dense_engines.py [RESULT.json]
 
 Weights of five shapes, N x K, and 1 to 1024 rows; four calls in a CUDA graph, L2 not flushed, so
-that the small weights lie in it. Errors are against float64 on the dequantised weight.
+that the small weights lie in it. ``auto`` is the engine that `matmul` chooses. Errors are against
+float64 on the dequantised weight.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import functools
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 from gpu_timing import machine, measure
 from hopper_matmul import weight
 
 from protonlab.kernels import MXFP4Weight, dequantize, matmul, pack
+from protonlab.kernels._selection import gluon_pays
 
 SHAPES = ((2048, 4096), (4096, 4096), (5760, 5760), (8192, 8192), (28672, 4096))
 ROWS = (1, 16, 32, 64, 128, 1024)
@@ -37,7 +40,8 @@ def main(result: Path | None) -> None:
         for rows in ROWS:
             x = torch.randn(rows, k, device="cuda").to(torch.bfloat16)
             wanted = x[:CHECKED].double() @ dense
-            row = {"n": n, "k": k, "rows": rows}
+            auto = "gluon" if gluon_pays(n, rows) else "triton"
+            row: dict[str, Any] = {"n": n, "k": k, "rows": rows, "auto": auto}
             for engine in ENGINES:
                 call = functools.partial(matmul, x, packed, engine=engine)
                 timing = measure(lambda call=call: [call() for _ in range(CALLS)], times=CALLS)
