@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
@@ -17,11 +18,12 @@ from protonlab.runs._catalogue import Catalogue, Runs
 from protonlab.runs._frames import lazy_frames
 from protonlab.runs._history import history
 from protonlab.runs._ingest import ingest, report, warn_of_problems
+from protonlab.runs._leftovers import clean, leftovers
 from protonlab.runs._moments import runs_table
 from protonlab.runs._parts import columns_of
 from protonlab.runs._regressions import regressions
 from protonlab.runs._slow_ranks import stragglers
-from protonlab.runs._sources import Appendable, source_of
+from protonlab.runs._sources import Appendable, source_of, sources_of
 from protonlab.runs._store import store_at
 
 if TYPE_CHECKING:
@@ -115,12 +117,8 @@ class Archive:
             writer now; if no rank has a whole profile; if the store fails.
         """
         self._catalogue.begin()
-        done = ingest(
-            self._store,
-            [source_of(source, name, step)],
-            replace=replace,
-            progress=self._progress,
-        )
+        sources = [source_of(source, name, step)]
+        done = ingest(self._store, sources, replace=replace, progress=self._progress)
         if done[0].problem:
             raise ProtonLabError(f"run {done[0].run!r}: {done[0].problem}")
         return report(done)
@@ -147,12 +145,7 @@ class Archive:
             already; ``frames`` and ``bytes`` that were added; ``problem``, missing where all is
             well; ``warnings``, on ranks without a profile.
         """
-        if isinstance(folders, (str, os.PathLike)):
-            raise ProtonLabError(
-                f"ingest() takes several folders, such as sorted(Path({os.fspath(folders)!r})"
-                ".iterdir()); append() takes one"
-            )
-        sources = [source_of(folder, None, None) for folder in folders]
+        sources = sources_of(folders)
         self._catalogue.begin()
         done = ingest(self._store, sources, replace=replace, progress=self._progress)
         warn_of_problems(done)
@@ -206,9 +199,8 @@ class Archive:
             If no run has the kernel, or the metric is unknown here.
         """
         held = self._catalogue.some(runs)
-        return history(
-            self._store, held, kernel, self._catalogue.metric(metric, held), progress=self._progress
-        )
+        parsed = self._catalogue.metric(metric, held)
+        return history(self._store, held, kernel, parsed, progress=self._progress)
 
     def regressions(
         self, threshold: float | str = "3%", *, metric: str = "avg_time/us", runs: Runs = None
@@ -235,13 +227,8 @@ class Archive:
         """
         allowed = threshold_of(threshold)
         held = self._catalogue.some(runs)
-        return regressions(
-            self._store,
-            held,
-            self._catalogue.metric(metric, held),
-            allowed,
-            progress=self._progress,
-        )
+        parsed = self._catalogue.metric(metric, held)
+        return regressions(self._store, held, parsed, allowed, progress=self._progress)
 
     def stragglers(self, *, by: Literal["gpu", "run"] = "gpu", runs: Runs = None) -> pd.DataFrame:
         """Find the GPUs that are slow again and again, or who was waited for in each run.
@@ -265,8 +252,6 @@ class Archive:
             median rank's) and ``z``, medians over these runs, of which ``since`` is the first and
             ``last`` the last. By run: ``run``, ``when``, ``ranks``, ``waited_for``, ``verdict``.
         """
-        if by not in ("gpu", "run"):
-            raise ProtonLabError(f"by={by!r}; use 'gpu' or 'run'")
         return stragglers(self._store, self._catalogue.some(runs), by=by, progress=self._progress)
 
     def to_dask(
@@ -298,3 +283,18 @@ class Archive:
     def load_run(self, run: str, *, step: int | None = None) -> Run:
         """Load what all ranks of a run recorded; the first step where none is given."""
         return self._catalogue.run(run, step)
+
+    @property
+    def leftovers(self) -> pd.DataFrame:
+        """Files that count for nothing: of appends that go on, or whose process was killed.
+
+        Columns: ``run``, ``file``, ``bytes``, ``written`` (UTC). Other readers see them.
+        """
+        return leftovers(self._store)
+
+    def clean(self, *, older_than: str | timedelta = "1 day") -> pd.DataFrame:
+        """Delete `leftovers` that are old, and return them.
+
+        `older_than` is longer than any append takes: a timedelta, or as ``"1 day"``.
+        """
+        return clean(self._store, older_than)

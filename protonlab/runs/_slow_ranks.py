@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from protonlab.errors import ProtonLabError
 from protonlab.model.collectives import is_collective
 from protonlab.model.outliers import OUTLYING
 from protonlab.model.straggler_totals import judge_totals
@@ -26,6 +27,8 @@ PLACE = ("host", "gpu_uuid", "rank")
 
 def stragglers(store: Store, runs: Sequence[Holding], *, by: str, progress: bool) -> pd.DataFrame:
     """Compute what `Archive.stragglers` returns."""
+    if by not in ("gpu", "run"):
+        raise ProtonLabError(f"by={by!r}; use 'gpu' or 'run'")
     found = over_runs(store, runs, judged_runs, progress=progress)
     order = moments(runs)[["run", "when"]]
     per_run = _laid([each[0] for each in found], RUN_COLUMNS)

@@ -152,6 +152,16 @@ def source_of(given: Appendable, name: str | None, step: int | None) -> Source:
     return Source(run, tuple(batches))
 
 
+def sources_of(folders: Sequence[str | os.PathLike[str]]) -> list[Source]:
+    """Find the ranks of several folders, as `source_of` does; one alone is an error."""
+    if isinstance(folders, (str, os.PathLike)):
+        raise ProtonLabError(
+            f"ingest() takes several folders, such as sorted(Path({os.fspath(folders)!r})"
+            ".iterdir()); append() takes one"
+        )
+    return [source_of(folder, None, None) for folder in folders]
+
+
 def _of_folder(place: Folder, name: str | None, step: int | None) -> Source:
     names = manifest_names(place)
     run = _checked_name(name if name is not None else place.name)

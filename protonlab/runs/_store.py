@@ -7,6 +7,7 @@ import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -171,6 +172,37 @@ class Store:
             for each in self._listed(folder)
             if each["type"] == "file"
         }
+
+    def tree(self) -> dict[str, int]:
+        """List the files in all folders: name within the archive -> bytes."""
+        system, path = self._place
+
+        def find() -> dict[str, int]:
+            system.invalidate_cache(path)
+            found = system.find(path, detail=True)
+            return {name[len(path) + 1 :]: int(each["size"] or 0) for name, each in found.items()}
+
+        return self._insist(find, "")
+
+    def modified(self, name: str) -> datetime | None:
+        """When a file was written last (UTC); None where it is gone.
+
+        Raises
+        ------
+        ProtonLabError
+            If the store does not tell.
+        """
+        system, path = self._place[0], self.path(name)
+        try:
+            when: datetime = self._insist(lambda: system.modified(path), name)
+        except FileNotFoundError:
+            return None
+        except NotImplementedError as error:
+            raise ProtonLabError(
+                f"{self.url}: this store does not tell when files were written, so what is left "
+                "of an append cannot be told from what another writes now"
+            ) from error
+        return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
 
     def names(self, folder: str = "") -> list[str]:
         """Names of files and folders in one folder, in order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +14,8 @@ from builders import document, frame
 
 from protonlab import Archive, ProfileFormatError, ProtonLabError, Run
 from protonlab.formats import read_profile
+from protonlab.runs._leftovers import clean
+from protonlab.runs._store import Store
 
 
 @pytest.fixture(autouse=True)
@@ -128,6 +131,72 @@ def test_a_store_that_fails_for_good_leaves_the_archive_as_it_was(
     assert len(frames(archive)) == 2
     archive.append(night(1, 100), name="b")
     assert len(frames(archive)) == 4
+
+
+def test_what_an_append_left_behind_is_shown_and_goes_when_it_is_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("protonlab.runs._patience.WAITS", ())
+    Flaky.fails = False
+    archive = Archive("flakybucket://b/archive")
+    archive.append(night(0, 100), name="a")
+    assert archive.leftovers.empty
+
+    def down(path: str) -> None:
+        if "/_commits/" in path:
+            raise TimeoutError("no answer")
+
+    Flaky.before_write.append(down)
+    for name in ("b", "c"):
+        with pytest.raises(ProtonLabError, match="no answer"):
+            archive.append({0: night(1, 100), 1: night(1, 7)}, name=name)
+    Flaky.before_write.clear()
+    left = archive.leftovers
+    assert left["run"].tolist() == ["b", "c", "b", "b", "c", "c"]  # sums, then parts
+    assert (left["bytes"] > 100).all()
+    assert archive.clean().empty  # another writer may be at it
+    archive.append({0: night(1, 100), 1: night(1, 7)}, name="b")
+    assert archive.clean(older_than="0s")["run"].tolist() == ["c"] * 3
+    assert archive.leftovers.empty
+    assert len(frames(archive)) == 6
+    assert archive.history("matmul", "count")["profiles"].tolist() == [1, 2]
+    with pytest.raises(ProtonLabError, match="older_than=7; write it as '1 day'"):
+        archive.clean(older_than=7)  # type: ignore[arg-type]
+
+
+def test_what_is_written_again_while_others_clean_stays(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    archive.append(night(0, 100), name="a")
+    (commit,) = tmp_path.glob("_commits/*")
+    commit.unlink()
+    (part,) = tmp_path.glob("run=a/**/*.parquet")
+    contents = part.read_bytes()
+
+    class Busy(Store):
+        """Another writer writes the part again, once this one knows how old it is."""
+
+        def modified(self, name: str) -> datetime | None:
+            when = super().modified(name)
+            if name.startswith("run="):
+                part.write_bytes(contents)
+            return when
+
+    gone = clean(Busy(str(tmp_path)), "0s")
+    assert gone["file"].str.startswith("_kernels/").tolist() == [True]
+    assert part.read_bytes() == contents
+
+
+def test_nothing_of_a_run_goes_whose_commit_cannot_be_read(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    archive.append(night(0, 100), name="a")
+    (commit,) = tmp_path.glob("_commits/a@*")
+    commit.write_bytes(commit.read_bytes()[:50])
+    with pytest.warns(UserWarning, match="no whole commit"):
+        assert Archive(tmp_path).clean(older_than="0s").empty
+    archive.append(night(1, 100), name="b")
+    archive.append(night(1, 200), name="b", replace=True)
+    with pytest.warns(UserWarning, match="no whole commit"):
+        assert Archive(tmp_path).leftovers.empty
 
 
 def test_a_place_that_is_not_there_is_named() -> None:
