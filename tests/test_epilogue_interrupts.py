@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import signal
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,23 +42,26 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def interrupt_at(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Press Ctrl-C in the third launch of a case's first variant, from 1."""
     seen: list[EpilogueCase] = []
-    make = EpilogueWeights.calls
+    prepared = EpilogueWeights.calls
 
     def calls(self: EpilogueWeights, case: EpilogueCase, **options: Any) -> Any:
-        made = make(self, case, **options)
+        found = prepared(self, case, **options)
         seen.append(case)
         launches = 0
-        variant = made.variants["overlap"]
 
-        def pressed() -> torch.Tensor:
-            nonlocal launches
-            launches += 1
-            if len(seen) == number and launches == 3:
-                signal.raise_signal(signal.SIGINT)
-            return variant()
+        def make() -> Mapping[str, Callable[[], torch.Tensor]]:
+            made = found.make()
 
-        made.variants["overlap"] = pressed  # type: ignore[index]
-        return made
+            def pressed() -> torch.Tensor:
+                nonlocal launches
+                launches += 1
+                if len(seen) == number and launches == 3:
+                    signal.raise_signal(signal.SIGINT)
+                return made["overlap"]()
+
+            return {**made, "overlap": pressed}
+
+        return dataclasses.replace(found, make=make)
 
     monkeypatch.setattr(EpilogueWeights, "calls", calls)
 

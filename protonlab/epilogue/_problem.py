@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,7 @@ from protonlab.epilogue._choices import METRIC
 from protonlab.epilogue._gpu import has_upstream
 from protonlab.epilogue._upstream import Upstream
 from protonlab.errors import CaptureError, MissingDependencyError
+from protonlab.experiment import elsewhere
 from protonlab.experiment._variants import release_memory
 from protonlab.kernels import (
     MXFP4Weight,
@@ -29,6 +31,7 @@ from protonlab.model.epilogue_sweep import OVERLAP, SERIAL, EpilogueCase
 
 _PART = 8  # experts whose weights are made at a time
 _EQUAL_FROM = 256  # tokens an expert: beyond, chance no longer decides how many there are
+_COPIES = 4  # as made, as a kernel wants it, and that where it lies now and lay before
 _SPARE = 1.25  # of the memory that is counted: schedules, graphs, what L2 is emptied with
 
 
@@ -38,15 +41,16 @@ class EpilogueCalls:
 
     Parameters
     ----------
-    variants
-        ``"overlap"`` and ``"serial"``: callables that launch the matmul.
+    make
+        Makes ``"overlap"`` and ``"serial"``, callables that launch the matmul, with weights, inputs
+        and outputs elsewhere in memory than those that it made before.
     metric
         What to measure them by: ours records bytes, upstream's counts them on the GPU.
     n_bytes
         Weights and scales of experts with rows, x and y, each once.
     """
 
-    variants: Mapping[str, Callable[[], torch.Tensor]]
+    make: Callable[[], Mapping[str, Callable[[], torch.Tensor]]]
     metric: str
     n_bytes: int
 
@@ -111,7 +115,7 @@ class EpilogueWeights:
         yield 1.0
 
     def calls(self, case: EpilogueCase, *, seed: int = 0) -> EpilogueCalls:
-        """Make both callables of a case; ``overlap`` first. `make` was exhausted before.
+        """Get a case ready, of which ``overlap`` comes first. `make` was exhausted before.
 
         Tokens are spread over the experts at random, and evenly from 256 an expert on.
         """
@@ -128,25 +132,14 @@ class EpilogueWeights:
         generator = torch.Generator(self._device).manual_seed(seed)
         with giving_memory_back(str(case)):
             x = torch.randn(rows, k, device=self._device, dtype=torch.bfloat16, generator=generator)
-            if case.kernel == "upstream":
-                assert self._upstream is not None
-                on_gpu = sizes.to(self._device)
-                theirs = {
-                    name: self._upstream.call(x, on_gpu, flatten=name == OVERLAP)
-                    for name in (OVERLAP, SERIAL)
-                }
-                return EpilogueCalls(theirs, "time/us", n_bytes)
-            assert self._packed is not None
-            ours: dict[str, Callable[[], torch.Tensor]] = {}
-            for name in (OVERLAP, SERIAL):
-                options = matmul_options(
-                    rows, n, k, experts=experts, overlap_epilogue=name == OVERLAP
-                )
-                routing = prepare(x, self._packed, Routing(sizes), options=options)
-                ours[name] = functools.partial(
-                    matmul, x, self._packed, routing=routing, options=options
-                )
-            return EpilogueCalls(ours, METRIC, n_bytes)
+        if case.kernel == "upstream":
+            assert self._upstream is not None
+            theirs = functools.partial(_theirs, case, self._upstream, x, sizes)
+            return EpilogueCalls(theirs, "time/us", n_bytes)
+        assert self._packed is not None
+        return EpilogueCalls(
+            functools.partial(_ours, case, self._packed, x, sizes), METRIC, n_bytes
+        )
 
     def close(self) -> None:
         """Give the GPU's memory back."""
@@ -163,7 +156,7 @@ class EpilogueWeights:
             return
         experts, n, k = self.shape
         part = min(_PART, experts) * n * k * (2 + 4)
-        needed = int(_SPARE * (2 * experts * n * k * 17 // 32 + part))
+        needed = int(_SPARE * (_COPIES * experts * n * k * 17 // 32 + part))
         free, total = torch.cuda.mem_get_info()
         if needed > free:
             raise CaptureError(
@@ -171,6 +164,36 @@ class EpilogueWeights:
                 f"GPU's memory, and {free / 1e9:.1f} of {total / 1e9:.1f} GB are free; take fewer "
                 "experts or a smaller N or K, or free other tensors"
             )
+
+
+def _ours(
+    case: EpilogueCase, packed: PackedWeight, x: torch.Tensor, sizes: torch.Tensor
+) -> dict[str, Callable[[], torch.Tensor]]:
+    """Make both settings of our kernel, elsewhere in memory."""
+    made: dict[str, Callable[[], torch.Tensor]] = {}
+    with giving_memory_back(str(case)):
+        x, w = (
+            elsewhere(x),
+            dataclasses.replace(
+                packed, values=elsewhere(packed.values), scales=elsewhere(packed.scales)
+            ),
+        )
+        for name in (OVERLAP, SERIAL):
+            options = matmul_options(
+                len(x), case.n, case.k, experts=case.experts, overlap_epilogue=name == OVERLAP
+            )
+            routing = prepare(x, w, Routing(sizes), options=options)
+            made[name] = functools.partial(matmul, x, w, routing=routing, options=options)
+    return made
+
+
+def _theirs(
+    case: EpilogueCase, upstream: Upstream, x: torch.Tensor, sizes: torch.Tensor
+) -> dict[str, Callable[[], torch.Tensor]]:
+    """Make both settings of upstream's kernel, elsewhere in memory."""
+    with giving_memory_back(str(case)):
+        x, moved, on_gpu = elsewhere(x), upstream.elsewhere(), sizes.to(x.device)
+        return {name: moved.call(x, on_gpu, flatten=name == OVERLAP) for name in (OVERLAP, SERIAL)}
 
 
 @contextmanager

@@ -68,9 +68,9 @@ class SweepRun:
             for _ in weights.make(case.kernel):
                 pass
             calls = weights.calls(case, seed=self._about["seed"])
-            self._look_at_code(case, calls.variants)
+            self._look_at_code(case, calls.make())
             found = compare_variants(
-                calls.variants,
+                calls.make,
                 budget_s=self._about["budget_s"],
                 metric=calls.metric,
                 protocol=self._about["protocol"],

@@ -6,12 +6,15 @@ Its ``FLATTEN_LOOPS`` also turns warp specialisation on, which ours does not.
 from __future__ import annotations
 
 import contextlib
+import copy
+import dataclasses
 import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
+from protonlab.experiment import elsewhere
 from protonlab.kernels import MXFP4Weight
 
 _WARPS = 4
@@ -43,11 +46,19 @@ class Upstream:
             b_microblock_size=32,
         )
 
+    def elsewhere(self) -> Upstream:
+        """Copy it to another place in memory."""
+        moved = copy.copy(self)
+        moved._weight = _moved(self._weight)
+        scales = _moved(self._config.b_mx_scale)
+        moved._config = dataclasses.replace(self._config, b_mx_scale=scales)
+        return moved
+
     def call(
         self, x: torch.Tensor, sizes: torch.Tensor, *, flatten: bool
     ) -> Callable[[], torch.Tensor]:
         """Make a callable of one setting, its schedule made before."""
-        y = torch.empty(len(x), self._n, dtype=x.dtype, device=x.device)
+        y = elsewhere(torch.empty(len(x), self._n, dtype=x.dtype, device=x.device))
         schedule = self._ragged(sizes.to(torch.int32), len(x))
 
         def run() -> torch.Tensor:
@@ -79,3 +90,9 @@ class Upstream:
                 yield
         finally:
             flags.make_default_opt_flags_nvidia = chooser
+
+
+def _moved(tensor: Any) -> Any:
+    """Copy one of upstream's tensors, a layout round torch's, to another place in memory."""
+    storage = dataclasses.replace(tensor.storage, data=elsewhere(tensor.storage.data))
+    return dataclasses.replace(tensor, storage=storage)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from protonlab.experiment._compiled import compare_compiled
     from protonlab.experiment._gate import Gate
     from protonlab.experiment._measurement import Measurement
+    from protonlab.experiment._placement import elsewhere
 
 _HOME = {
     "Gate": "_gate",
@@ -21,6 +22,7 @@ _HOME = {
     "check": "_check",
     "compare_compiled": "_compiled",
     "compare_variants": "_compare_variants",
+    "elsewhere": "_placement",
     "judged": "_check",
     "raise_if_regressed": "_check",
 }
@@ -31,6 +33,7 @@ __all__ = [
     "check",
     "compare_compiled",
     "compare_variants",
+    "elsewhere",
     "judged",
     "raise_if_regressed",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from protonlab.experiment._variants import Variant
 from protonlab.model import ClockReading
 
 
@@ -35,13 +36,26 @@ class Block:
 class Bench(Protocol):
     """Runs samples of two variants."""
 
-    def open(self, kernels: tuple[int, int]) -> None:
+    def open(self, variants: tuple[Variant, Variant], kernels: tuple[int, int]) -> None:
         """Get ready: graphs, buffers, Proton.
 
         Parameters
         ----------
+        variants
+            A and B.
         kernels
             Kernels that a call of each variant launches; 0 where that is not known.
+        """
+
+    @property
+    def makes_anew(self) -> tuple[str, ...]:
+        """What `renew` makes anew by itself, in words."""
+
+    def renew(self, variants: tuple[Variant, Variant]) -> None:
+        """Go on with these variants, and make anew what was made of the ones before.
+
+        What it then makes lies elsewhere in memory: the old things are there until the new ones
+        are.
         """
 
     def warm(self) -> tuple[float, float]:

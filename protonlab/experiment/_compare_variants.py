@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal
 
+from protonlab.experiment._maker import Variants
 from protonlab.experiment._measurement import Measurement
 from protonlab.model import VariantComparison
 
 
 def compare_variants(
-    variants: Mapping[str, Callable[[], Any]],
+    variants: Variants | Callable[[], Variants],
     *,
     setup: Callable[[], Any] | None = None,
     budget_s: float = 10,
@@ -22,16 +23,19 @@ def compare_variants(
 
     Each variant is called once and its output kept, profiled in some plain calls, and warmed up
     until times are stable. Then come blocks of two pairs in balanced random order (ABBA), so that
-    drift cancels, until the 95 % interval of the ratio is narrower than 0.2 % with 12 pairs at
-    least, or the budget is spent. Proton times the kernels of each sample; CUDA events stand in
-    where it cannot. The result's ``protocol`` says all that was done.
+    drift cancels, in rounds: behind two blocks graphs, and what else can be, are made anew. It ends
+    when the 95 % interval of the ratio, which rests on means of rounds, is narrower than 0.2 % with
+    12 pairs at least, or the budget is spent. Proton times the kernels of each sample; CUDA events
+    stand in where it cannot. The result's ``protocol`` says all that was done.
 
     Parameters
     ----------
     variants
         Exactly two names and callables without arguments that launch kernels, of any kind. What
-        they return is compared. In the sustained protocol each is captured in a CUDA graph: its
-        Python runs at the capture only.
+        they return is compared. In the sustained protocol each is captured in CUDA graphs: its
+        Python runs at captures only. Or a function that makes such a mapping with inputs of its
+        own: it is called for each round, with the last round's still there, and the interval then
+        also holds for other places in memory, which another run has.
     setup
         Called before each sample, untimed: puts inputs back that the variants write to.
     budget_s

@@ -28,6 +28,7 @@ _PAUSE_S, _LONGEST_PAUSE_S, _MARGIN = 0.005, 0.05, 1.25
 _BURST_NS, _REST_S = 5e6, 0.05
 _FEWEST_IN_BURST, _MOST_IN_BURST = 3, 40
 _WARM_NS = 10e6
+_WARM_AGAIN = 2  # times 10 ms of each variant, when they were made anew
 # Writing twice what L2 holds leaves nothing of the inputs in either of its halves.
 _FLUSHES, _UNKNOWN_L2 = 2, 64 * 2**20
 
@@ -37,8 +38,6 @@ class CudaBench:
 
     Parameters
     ----------
-    variants
-        A and B.
     setup
         Called before each sample, untimed.
     protocol
@@ -48,11 +47,11 @@ class CudaBench:
 
     def __init__(
         self,
-        variants: tuple[Variant, Variant],
         setup: Callable[[], Any] | None,
         protocol: ProtocolName,
     ) -> None:
-        self._variants, self._setup, self._kind = variants, setup, protocol
+        self._setup, self._kind = setup, protocol
+        self._variants: tuple[Variant, ...] = ()
         self._device = torch.cuda.current_device()
         self._samples = Samples()
         self._number = 0
@@ -68,9 +67,9 @@ class CudaBench:
         self._pause_s = _PAUSE_S  # between a block that was read and the next one's start
         self._was_read: float | None = None
 
-    def open(self, kernels: tuple[int, int]) -> None:
+    def open(self, variants: tuple[Variant, Variant], kernels: tuple[int, int]) -> None:
         """Start Proton, then capture: it has to see captures from the start."""
-        self._kernels = kernels
+        self._variants, self._kernels = variants, kernels
         self._samples.start()
         self._times = [self._estimate(variant) for variant in self._variants]
         problem = clock_problem(self._device)
@@ -81,21 +80,45 @@ class CudaBench:
             self._flush_bytes = _FLUSHES * (l2 or _UNKNOWN_L2)
             self._flush = torch.empty(self._flush_bytes, dtype=torch.uint8, device="cuda")
             return
+        self._units = [calls_in_graph(time_ns) for time_ns in self._times]
+        self._capture()
+        self._has_graphs = bool(self._graphs)
+        self.settle((self._times[0], self._times[1]))
+
+    def _capture(self) -> None:
+        """Capture both; the graphs before them are kept till then, so that these lie elsewhere."""
+        graphs: dict[int, torch.cuda.CUDAGraph] = {}
         for which, variant in enumerate(self._variants):
-            calls = calls_in_graph(self._times[which])
             with self._samples.without_metadata():
-                graph = captured(variant.call, calls)
+                graph = captured(variant.call, self._units[which])
             if isinstance(graph, str):
                 self._notes[
                     f"{variant.name} could not be captured in a CUDA graph ({graph}); plain "
                     "launches stand in, for both variants alike."
                 ] = None
-                self._graphs.clear()
+                graphs.clear()
                 self._units = [1, 1]
                 break
-            self._graphs[which], self._units[which] = graph, calls
-        self._has_graphs = bool(self._graphs)
-        self.settle((self._times[0], self._times[1]))
+            graphs[which] = graph
+        self._graphs = graphs
+
+    @property
+    def makes_anew(self) -> tuple[str, ...]:
+        """CUDA graphs, where there are some: what calls allocate lies elsewhere in each."""
+        return ("graphs",) if self._has_graphs else ()
+
+    def renew(self, variants: tuple[Variant, Variant]) -> None:
+        """Go on with these variants in graphs of their own, and warm up again for a moment."""
+        self._variants = variants
+        for variant in variants:  # a first call may make more than later ones
+            self._set_up()
+            variant()
+        if self._has_graphs:
+            self._capture()
+        if self._kind == "sustained":
+            for _ in range(_WARM_AGAIN):
+                self.warm()
+        self._was_read = None  # what it took is no pause between blocks
 
     def _estimate(self, variant: Variant) -> float:
         """Time of a call in ns, roughly."""
@@ -259,6 +282,7 @@ class CudaBench:
             torch.cuda.synchronize()
         self._samples.stop()
         self._graphs.clear()
+        self._variants = ()
         self._flush = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -14,6 +15,9 @@ from protonlab.errors import CaptureError
 # Nodes cost memory and time to instantiate.
 _MOST_CALLS = 200
 _REPLAY_NS = 1e6
+# Allocated in front of what a graph allocates, of torch's small blocks and of its large ones, so
+# that no two graphs of the same calls find their memory alike.
+_GAPS, _GAP_UNIT = ((1, 2**19), (2**20, 2**23)), 512
 
 
 def calls_in_graph(time_ns: float) -> int:
@@ -23,6 +27,9 @@ def calls_in_graph(time_ns: float) -> int:
 
 def captured(call: Callable[[], Any], calls: int) -> torch.cuda.CUDAGraph | str:
     """Capture some calls; the reason as text where that fails.
+
+    What they allocate lies at random places of the graph's memory: where an output lies can decide
+    over some tenths of a percent of a short kernel's time.
 
     Python's collector stays off meanwhile: it may unload a kernel's module, which would break the
     capture.
@@ -39,8 +46,10 @@ def captured(call: Callable[[], Any], calls: int) -> torch.cuda.CUDAGraph | str:
     try:
         # Other threads, such as a notebook's, may use CUDA meanwhile.
         with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+            gaps = [torch.empty(size, dtype=torch.uint8, device="cuda") for size in _gap_sizes()]
             for _ in range(calls):
                 call()
+            del gaps
     except Exception as error:
         reason = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"
         try:
@@ -57,6 +66,12 @@ def captured(call: Callable[[], Any], calls: int) -> torch.cuda.CUDAGraph | str:
         if collects:
             gc.enable()
     return graph
+
+
+def _gap_sizes() -> list[int]:
+    """Draw the bytes to leave free; chance needs no seed, since physical memory has none."""
+    draw = random.Random()
+    return [draw.randrange(low, high, _GAP_UNIT) for low, high in _GAPS]
 
 
 def _heal(pool: Any) -> None:

@@ -23,8 +23,6 @@ class HostBench:
 
     Parameters
     ----------
-    variants
-        A and B.
     setup
         Called before each sample, untimed.
     protocol
@@ -33,20 +31,30 @@ class HostBench:
 
     def __init__(
         self,
-        variants: tuple[Variant, Variant],
         setup: Callable[[], Any] | None,
         protocol: str,
     ) -> None:
-        self._variants, self._setup, self._kind = variants, setup, protocol
+        self._setup, self._kind = setup, protocol
+        self._variants: tuple[Variant, ...] = ()
         self._samples = Samples()
         self._number = 0
         self._kernels = (0, 0)
         self._calls = [1, 1]
 
-    def open(self, kernels: tuple[int, int]) -> None:
+    def open(self, variants: tuple[Variant, Variant], kernels: tuple[int, int]) -> None:
         """Start Proton."""
-        self._kernels = kernels
+        self._variants, self._kernels = variants, kernels
         self._samples.start()
+
+    @property
+    def makes_anew(self) -> tuple[str, ...]:
+        """Nothing: there are no graphs."""
+        return ()
+
+    def renew(self, variants: tuple[Variant, Variant]) -> None:
+        """Go on with these variants."""
+        self._variants = variants
+        self.warm()
 
     def settle(self, times_ns: tuple[float, float]) -> None:
         """Choose the calls of a sample."""
@@ -115,3 +123,4 @@ class HostBench:
     def close(self) -> None:
         """End Proton's session."""
         self._samples.stop()
+        self._variants = ()

@@ -13,7 +13,7 @@ from protonlab.experiment._gate import Judged, Outcome, outcome_of
 from protonlab.model import KernelFilter, Metric, Profile, VariantComparison, compare
 from protonlab.model.frames import FloatArray
 from protonlab.model.statistics import ratio_bounds
-from protonlab.model.units import counted
+from protonlab.model.variant_text import pairs_in_words
 
 # Kernels that are not judged but shown, greatest difference first.
 _MOST_SHOWN = 10
@@ -43,7 +43,8 @@ def judge_pair(comparison: VariantComparison, threshold: float) -> Judged:
     before, after = (metric.format(median) for median in comparison.medians)
     name = f"{comparison.names[1]} against {comparison.names[0]}"
     outcome = outcome_of(low, high, threshold)
-    return Judged(name, before, after, slowdown, low, high, counted(found.n, "pair"), outcome)
+    number = pairs_in_words(comparison)
+    return Judged(name, before, after, slowdown, low, high, number, outcome)
 
 
 def judge_comparisons(
@@ -71,13 +72,13 @@ def judge_comparisons(
             )
     metric = before.metric
     _check_direction(metric)
-    if min(len(before), len(after)) < 2:
+    ratios = before.ratios, after.ratios
+    if min(map(len, ratios)) < 2:
         raise ProtonLabError(
             f"{len(before)} and {len(after)} pairs give no interval; measure with a larger budget_s"
         )
     first, second = before.names
     number = f"{len(before)} and {len(after)} pairs"
-    ratios = before.values[1] / before.values[0], after.values[1] / after.values[0]
     texts = f"{fmean(ratios[0]):.4g} times", f"{fmean(ratios[1]):.4g} times"
     yield _judged(f"{second} by {first}", *ratios, metric, threshold, texts, number)
     for which, name in enumerate(before.names):

@@ -5,20 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import nullcontext
-from datetime import datetime
 from typing import Any, Literal, Self
 
 from protonlab.capture._platform import has_gpu, interpreting
-from protonlab.capture._surroundings import gpu_name
 from protonlab.errors import CaptureError, MetricError, ProtonLabError
 from protonlab.experiment._amounts import Amounts, amounts_of, kernels_of_call
 from protonlab.experiment._arguments import ProtocolName, check_arguments
 from protonlab.experiment._bench import Bench
-from protonlab.experiment._machine import versions_here
+from protonlab.experiment._machine import info_here
+from protonlab.experiment._maker import Maker, Variants
 from protonlab.experiment._outputs import compared
 from protonlab.experiment._paired_run import PairedRun
 from protonlab.experiment._trial import here, outputs_of, profiled
-from protonlab.experiment._variants import Variant, explained, release_memory, two_variants
+from protonlab.experiment._variants import explained, release_memory
 from protonlab.experiment._words import of_busy, protocol_in_words
 from protonlab.model import Metric, Profile, ProfileInfo, VariantComparison
 from protonlab.model.frames import FloatArray, MetricColumn
@@ -59,7 +58,7 @@ class Measurement:
 
     def __init__(
         self,
-        variants: Mapping[str, Callable[[], Any]],
+        variants: Variants | Callable[[], Variants],
         *,
         setup: Callable[[], Any] | None = None,
         budget_s: float = 10,
@@ -67,14 +66,14 @@ class Measurement:
         protocol: ProtocolName = "sustained",
         seed: int = 0,
     ) -> None:
-        self._variants = two_variants(variants)
+        self._maker = Maker(variants)
         check_arguments(setup, budget_s, metric, protocol, seed)
         self._setup, self._budget, self._wanted = setup, float(budget_s), metric
         self._kind, self._seed = protocol, seed
         self.state: State = "not started"
         self._on_gpu = has_gpu() and not interpreting()
         self._place = here() if self._on_gpu else nullcontext()
-        self._bench: Bench = _bench(self._variants, setup, protocol, on_gpu=self._on_gpu)
+        self._bench: Bench = _bench(setup, protocol, on_gpu=self._on_gpu)
         self._run = PairedRun(
             self._bench, seed=seed, budget_s=self._budget, has_power_limiter=self._on_gpu
         )
@@ -97,10 +96,10 @@ class Measurement:
         return self._run.stop_reason or self._stop_reason
 
     def step(self) -> None:
-        """Go on for a moment: look at a variant, warm up for 20 ms, or measure two pairs.
+        """Go on for a moment: look at a variant, warm up, measure two pairs, or make things anew.
 
-        A step of the latter kind takes about 50 ms of the GPU, or one call a sample where that is
-        longer. The first steps compile and tune, if that was not done before.
+        Two pairs take about 50 ms of the GPU, or one call a sample where that is longer. The first
+        steps compile and tune, if that was not done before.
 
         Raises
         ------
@@ -146,36 +145,43 @@ class Measurement:
     def _go(self) -> Generator[State, None, None]:
         """Do the whole measurement, in slices."""
         self.state = "looking"
+        variants = self._maker.make()
         outputs = []
-        for variant in self._variants:
+        for variant in variants:
             outputs.append(outputs_of(variant, self._setup))
             yield self.state
-        self._outputs = compared(self._names, outputs[0], outputs[1])
+        self._outputs = compared(self._maker.names, outputs[0], outputs[1])
         del outputs
         profiles = []
         try:
-            for variant in self._variants:
+            for variant in variants:
                 profiles.append(profiled(variant, self._setup))
                 yield self.state
             self._profiles = profiles[0], profiles[1]
         except CaptureError as error:
             self._proton_problem = str(error)
         self._amounts = self._choose_metric()
-        self._info = self._describe()
+        known = self._profiles[0].info if self._profiles else ProfileInfo()
+        self._info = info_here(" against ".join(self._maker.names), known)
         kernels = (0, 0)
         if self._profiles is not None:
             kernels = kernels_of_call(profiles[0]), kernels_of_call(profiles[1])
-        self._bench.open(kernels)
+        self._bench.open(variants, kernels)
+        del variants  # the bench holds them until they are made anew
         self.state = "warming up"
         for _ in self._run.warm_up():
             yield self.state
         self.state = "measuring"
-        for _ in self._run.measure():
+        for _ in self._run.measure(self._renew if self._made_anew else None):
             yield self.state
 
     @property
-    def _names(self) -> tuple[str, str]:
-        return self._variants[0].name, self._variants[1].name
+    def _made_anew(self) -> tuple[str, ...]:
+        """What each round of pairs makes anew, in words."""
+        return (*(("variants",) if self._maker.makes_anew else ()), *self._bench.makes_anew)
+
+    def _renew(self) -> None:
+        self._bench.renew(self._maker.make())
 
     def _choose_metric(self) -> tuple[Amounts, Amounts] | None:
         """Find what a call of each does; None where nothing but its time is known."""
@@ -198,20 +204,9 @@ class Measurement:
         assert self._profiles is not None
         first, second = (
             amounts_of(profile, name, variant)
-            for profile, variant in zip(self._profiles, self._names, strict=True)
+            for profile, variant in zip(self._profiles, self._maker.names, strict=True)
         )
         return first, second
-
-    def _describe(self) -> ProfileInfo:
-        base = self._profiles[0].info if self._profiles else ProfileInfo(gpu=gpu_name())
-        return ProfileInfo(
-            name=" against ".join(self._names),
-            backend=base.backend,
-            context=base.context,
-            versions=versions_here(),
-            gpu=base.gpu,
-            when=datetime.now().astimezone().isoformat(timespec="seconds"),
-        )
 
     @property
     def comparison(self) -> VariantComparison:
@@ -230,7 +225,7 @@ class Measurement:
         metric = self._amounts[0].metric if self._amounts else _time_metric(self._wanted)
         table = self._run.pairs.table((self._values(0, metric), self._values(1, metric)))
         return VariantComparison(
-            self._names,
+            self._maker.names,
             metric,
             table,
             protocol=self._protocol(),
@@ -257,12 +252,14 @@ class Measurement:
             "warmup_s": round(run.warmup.took_s, 4),
             "warmup_is_stable": run.warmup.is_stable,
             **bench,
+            "made_anew": list(self._made_anew),
+            "rounds": run.pairs.rounds,
             "timer": "Proton, one scope a sample" if by_proton else clock,
             "timer_reason": "" if by_proton or not len(run.pairs) else reason or "",
             "busy": run.pairs.busy,
             "stop_reason": self.stop_reason,
         }
-        return protocol | {"in_words": protocol_in_words(protocol)}
+        return protocol | {"in_words": protocol_in_words(protocol, on_gpu=self._on_gpu)}
 
     def _notes(self) -> Iterator[str]:
         yield from self._bench.notes()
@@ -273,7 +270,7 @@ class Measurement:
                 "larger budget_s."
             )
         if self._on_gpu and run.pairs.busy is not None:
-            yield from of_busy(self._names, run.pairs.busy, self._kind)
+            yield from of_busy(self._maker.names, run.pairs.busy, self._kind)
 
 
 def _time_metric(wanted: str | None) -> Metric:
@@ -281,7 +278,6 @@ def _time_metric(wanted: str | None) -> Metric:
 
 
 def _bench(
-    variants: tuple[Variant, Variant],
     setup: Callable[[], Any] | None,
     protocol: ProtocolName,
     *,
@@ -290,7 +286,7 @@ def _bench(
     if on_gpu:
         from protonlab.experiment._cuda_bench import CudaBench
 
-        return CudaBench(variants, setup, protocol)
+        return CudaBench(setup, protocol)
     from protonlab.experiment._host_bench import HostBench
 
-    return HostBench(variants, setup, protocol)
+    return HostBench(setup, protocol)

@@ -11,6 +11,9 @@ from protonlab.experiment._pairs import Pairs
 from protonlab.experiment._warmup import Warmup
 
 FEWEST_PAIRS = 12
+# Something is made anew behind so many blocks, one of each order. It decides when it is enough
+# only at the end of such a round, of which it needs some to know how they scatter.
+BLOCKS_A_ROUND, FEWEST_ROUNDS = 2, 6
 # Bounds of the interval so far apart, as a share of the ratio, are narrow enough.
 NARROW = 0.002
 # A power limiter needs some tenths of a second to find its clock; the interpreter has none.
@@ -76,16 +79,30 @@ class PairedRun:
             yield
         self._bench.settle(self.warmup.times_ns)
 
-    def measure(self) -> Iterator[None]:
-        """Yield behind each block."""
-        spent = 0.0
+    def measure(self, renew: Callable[[], None] | None = None) -> Iterator[None]:
+        """Yield behind each block, and each time that something was made anew.
+
+        Parameters
+        ----------
+        renew
+            Makes anew what one run has in common and another one has not, such as where tensors
+            lie; None where nothing can be.
+        """
+        spent, number, blocks = 0.0, 0, 0
         while not self.stop_reason:
             start = self._clock()
-            block = self._bench.block(next(self._orders))
-            spent += self._clock() - start
-            self.pairs.add(block, spent)
-            if len(self.pairs) >= FEWEST_PAIRS and self.pairs.width <= NARROW:
-                self.stop_reason = f"the interval is narrower than {100 * NARROW:g} %"
-            elif self.warmup.took_s + spent >= self._budget:
+            if renew is not None and blocks == BLOCKS_A_ROUND:
+                renew()
+                spent += self._clock() - start
+                number, blocks = number + 1, 0
+            else:
+                block = self._bench.block(next(self._orders))
+                spent += self._clock() - start
+                self.pairs.add(block, spent, None if renew is None else number)
+                blocks += 1
+                whole = renew is None or (blocks == BLOCKS_A_ROUND and number + 1 >= FEWEST_ROUNDS)
+                if whole and len(self.pairs) >= FEWEST_PAIRS and self.pairs.width <= NARROW:
+                    self.stop_reason = f"the interval is narrower than {100 * NARROW:g} %"
+            if not self.stop_reason and self.warmup.took_s + spent >= self._budget:
                 self.stop_reason = f"the budget of {self._budget:g} s is spent"
             yield

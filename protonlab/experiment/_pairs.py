@@ -12,6 +12,8 @@ from scipy import special
 from protonlab.experiment._bench import Block
 from protonlab.model import ClockReading
 from protonlab.model.frames import FloatArray
+from protonlab.model.pair_warnings import ROUND
+from protonlab.model.paired import round_means
 from protonlab.model.variants import PAIR_COLUMNS
 
 Values = Callable[[FloatArray], FloatArray]
@@ -19,10 +21,11 @@ Values = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class _Entry:
-    """A block, and when it ended."""
+    """A block, when it ended, and in which round."""
 
     block: Block
     at_s: float
+    round: int | None
 
     @property
     def is_by_proton(self) -> bool:
@@ -46,9 +49,21 @@ class Pairs:
     def __len__(self) -> int:
         return 2 * len(self._entries)
 
-    def add(self, block: Block, at_s: float) -> None:
-        """Add a block that ended so many seconds after measuring began."""
-        self._entries.append(_Entry(block, at_s))
+    def add(self, block: Block, at_s: float, number: int | None = None) -> None:
+        """Add a block that ended so many seconds after measuring began.
+
+        Parameters
+        ----------
+        number
+            Of the round that it belongs to; None where there are no rounds.
+        """
+        self._entries.append(_Entry(block, at_s, number))
+
+    @property
+    def rounds(self) -> int | None:
+        """How many rounds there are; None where there are none."""
+        numbers = {entry.round for entry in list(self._entries)}
+        return None if None in numbers or not numbers else len(numbers)
 
     @property
     def by_proton(self) -> bool:
@@ -63,12 +78,15 @@ class Pairs:
     def width(self) -> float:
         """How far the bounds of the ratio's interval are apart, as a share of it.
 
-        Student's t at any number of pairs: it decides when to stop, and costs nothing.
+        Student's t at any number of pairs or rounds: it decides when to stop, and costs nothing.
         """
         times = self.times_ns(by_proton=self.by_proton)
-        if len(times) < 2:
-            return float("inf")
         logs = np.log(times[:, 1] / times[:, 0])
+        rounds = _rounds(list(self._entries))
+        if rounds is not None:
+            logs = round_means(logs, rounds)
+        if len(logs) < 2:
+            return float("inf")
         error = np.std(logs, ddof=1) / np.sqrt(len(logs))
         return float(np.expm1(2 * special.stdtrit(len(logs) - 1, 0.975) * error))
 
@@ -100,6 +118,9 @@ class Pairs:
             }
         )
         table = table.astype(dict(PAIR_COLUMNS))
+        rounds = _rounds(entries)
+        if rounds is not None:
+            table[ROUND] = rounds
         table.index.name = "pair"
         return table
 
@@ -107,6 +128,14 @@ class Pairs:
 def _times(entries: Sequence[_Entry], *, by_proton: bool) -> FloatArray:
     rows = [row for entry in entries for row in entry.times_ns(by_proton=by_proton)]
     return np.array(rows, dtype=np.float64).reshape(-1, 2)
+
+
+def _rounds(entries: Sequence[_Entry]) -> FloatArray | None:
+    """Round of each pair, shape (pairs,); None where there are none."""
+    numbers = [entry.round for entry in entries for _ in range(2)]
+    if not numbers or None in numbers:
+        return None
+    return np.array(numbers, dtype=np.float64)
 
 
 def _of_clocks(clocks: Sequence[ClockReading | None]) -> dict[str, list[object]]:

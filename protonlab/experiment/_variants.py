@@ -50,18 +50,28 @@ class Variant:
         ProtonLabError
             Always.
         """
-        if isinstance(error, ProtonLabError):
-            raise error
-        reason = (str(error).strip().splitlines() or [""])[0]
-        if not is_out_of_memory(error):
-            kind = type(error).__name__
-            raise ProtonLabError(f"variant {self.name!r} raised {kind}: {reason}") from error
-        # Frames of the traceback hold the tensors that fill the memory.
-        traceback.clear_frames(error.__traceback__)
-        raise CaptureError(
-            f"variant {self.name!r} ran out of the GPU's memory: {reason} Its memory was given "
-            "back and the GPU can be used; make the problem smaller or free other tensors"
-        ) from None
+        failed(f"variant {self.name!r}", error)
+
+
+def failed(what: str, error: Exception) -> NoReturn:
+    """Raise what a failure of a user's function means; one of ours says so itself.
+
+    Raises
+    ------
+    ProtonLabError
+        Always.
+    """
+    if isinstance(error, ProtonLabError):
+        raise error
+    reason = (str(error).strip().splitlines() or [""])[0]
+    if not is_out_of_memory(error):
+        raise ProtonLabError(f"{what} raised {type(error).__name__}: {reason}") from error
+    # Frames of the traceback hold the tensors that fill the memory.
+    traceback.clear_frames(error.__traceback__)
+    raise CaptureError(
+        f"{what} ran out of the GPU's memory: {reason} Its memory was given back and the GPU can "
+        "be used; make the problem smaller or free other tensors"
+    ) from None
 
 
 def explained(error: RuntimeError) -> CaptureError:
@@ -105,7 +115,8 @@ def two_variants(variants: Mapping[str, Callable[[], Any]]) -> tuple[Variant, Va
     hint = 'give exactly two, such as {"overlap": f, "serial": g}'
     if not isinstance(variants, Mapping):
         raise ProtonLabError(
-            f"variants is a {type(variants).__name__}; give a mapping of names to callables: {hint}"
+            f"variants is a {type(variants).__name__}; give a mapping of names to callables, or a "
+            f"function that makes one: {hint}"
         )
     if len(variants) != 2:
         names = ", ".join(map(repr, variants)) or "none"

@@ -64,15 +64,27 @@ def of_busy(names: tuple[str, str], busy: tuple[float, float], protocol: str) ->
             )
 
 
-def protocol_in_words(protocol: Mapping[str, Any]) -> str:
+def protocol_in_words(protocol: Mapping[str, Any], *, on_gpu: bool) -> str:
     """Put what was done into two sentences."""
     warm = "until times were stable" if protocol["warmup_is_stable"] else "and not stable by then"
     timer = protocol["timer"]
     reason = f" ({protocol['timer_reason']})" if protocol["timer_reason"] else ""
     return (
-        f"{protocol['in_words']}; pairs in balanced random order (ABBA, seed {protocol['seed']}). "
+        f"{protocol['in_words']}; pairs in balanced random order (ABBA, seed {protocol['seed']})"
+        f"{_anew(protocol['made_anew'], on_gpu=on_gpu)}. "
         f"Warmed up for {protocol['warmup_s']:.2f} s {warm}, timed by {timer}{reason}, "
         f"budget {protocol['budget_s']:g} s, stopped: {protocol['stop_reason'] or 'not yet'}."
+    )
+
+
+def _anew(made: Sequence[str], *, on_gpu: bool) -> str:
+    """Say what was made anew, and that the rest stayed where it lay."""
+    rounds = f", in rounds, each with {' and '.join(made)} made anew" if made else ""
+    if "variants" in made or not on_gpu:
+        return rounds
+    return (
+        f"{rounds}; inputs stayed in one place, for which the interval holds (give a function that "
+        "makes the variants, and it holds for others, too)"
     )
 
 

@@ -14,6 +14,7 @@ from protonlab.formats.variants import read_variants
 from protonlab.model import ProfileInfo, VariantComparison
 from protonlab.model.compiled import CompiledComparison
 from protonlab.model.epilogue_sweep import EpilogueCase, EpilogueSweep
+from protonlab.model.pair_warnings import ROUND
 from protonlab.model.parquet import pyarrow
 from protonlab.model.sweep_document import SWEEP_KEY, SWEEP_METADATA, SWEEP_VERSION
 from protonlab.model.variants import PAIR_COLUMNS
@@ -146,5 +147,5 @@ def sweep_in_parquet(data: bytes) -> bytes | None:
 def _columns(table: pd.DataFrame) -> dict[str, list[Any]]:
     return {
         name: [None if value != value else value for value in table[name].tolist()]
-        for name in PAIR_COLUMNS
+        for name in (*PAIR_COLUMNS, *({ROUND} & set(table)))
     }

@@ -12,6 +12,7 @@ import pandas as pd
 from protonlab.errors import ProfileFormatError
 from protonlab.formats.hatchet import read_hatchet
 from protonlab.model import Metric, Profile, ProfileInfo, VariantComparison
+from protonlab.model.pair_warnings import ROUND
 from protonlab.model.variant_document import VARIANTS_KEY, VARIANTS_VERSION
 from protonlab.model.variants import PAIR_COLUMNS
 
@@ -101,9 +102,12 @@ def _pairs(stored: dict[str, list[float | str | None]], source: str) -> pd.DataF
         raise ProfileFormatError(f"{source}: pairs lack {', '.join(missing)}")
     if len({len(column) for column in stored.values()}) > 1:
         raise ProfileFormatError(f"{source}: the columns of pairs differ in length")
+    columns = dict(PAIR_COLUMNS)
+    if any(value is not None for value in stored.get(ROUND, ())):
+        columns[ROUND] = np.float64
     try:
         table = pd.DataFrame(
-            {name: pd.Series(stored[name], dtype=kind) for name, kind in PAIR_COLUMNS.items()}
+            {name: pd.Series(stored[name], dtype=kind) for name, kind in columns.items()}
         )
     except (TypeError, ValueError):
         raise ProfileFormatError(f"{source}: pairs hold text where a number belongs") from None

@@ -10,7 +10,9 @@ import scipy
 
 from protonlab.model.clocks import ClockReading, clock_notes
 from protonlab.model.frames import FloatArray
+from protonlab.model.paired import round_means
 
+ROUND = "round"  # the column that says which pairs share what was made anew
 # Fewer pairs show neither peaks nor drift.
 _FEWEST = 12
 # Two groups of samples are peaks when their means are so many of their own spreads apart. The best
@@ -58,7 +60,8 @@ def _whole(value: float) -> int | None:
 
 def _peaks(names: tuple[str, str], pairs: pd.DataFrame) -> Iterator[str]:
     for name, column in zip(names, ("time_ns_a", "time_ns_b"), strict=True):
-        found = _two_peaks(pairs[column].to_numpy(np.float64))
+        times = pairs[column].to_numpy(np.float64)
+        found = _two_peaks(_within_rounds(times, pairs) if ROUND in pairs else times)
         if found is not None:
             low, high, share = found
             yield (
@@ -66,6 +69,14 @@ def _peaks(names: tuple[str, str], pairs: pd.DataFrame) -> Iterator[str]:
                 f"({100 * share:.0f} % in the upper one): something besides the variant decides "
                 "its speed, and a mean of both describes neither."
             )
+
+
+def _within_rounds(times: FloatArray, pairs: pd.DataFrame) -> FloatArray:
+    """Take away by what rounds differ: that is in the interval, and no sign against it."""
+    logs, rounds = np.log(times), pairs[ROUND].to_numpy(np.float64)
+    _, places = np.unique(rounds, return_inverse=True)
+    within: FloatArray = np.exp(logs - round_means(logs, rounds)[places] + logs.mean())
+    return within
 
 
 def _two_peaks(times: FloatArray) -> tuple[float, float, float] | None:
@@ -96,6 +107,8 @@ def _two_peaks(times: FloatArray) -> tuple[float, float, float] | None:
 def _drift(names: tuple[str, str], pairs: pd.DataFrame) -> Iterator[str]:
     """Whether the ratio itself moves; what both variants share falls out of it."""
     logs = np.log(pairs["time_ns_b"].to_numpy(np.float64) / pairs["time_ns_a"].to_numpy(np.float64))
+    if ROUND in pairs:
+        logs = round_means(logs, pairs[ROUND].to_numpy(np.float64))
     n = len(logs)
     if n < _FEWEST or not np.all(np.isfinite(logs)) or np.ptp(logs) == 0:
         return

@@ -13,9 +13,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.model.frames import FloatArray
 
 IntervalMethod = Literal["t", "bootstrap"]
-_RESAMPLES = 2000
-# Fewer pairs give too few different resamples; Student's t then.
-BOOTSTRAP_FROM = 20
+RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
@@ -85,27 +83,28 @@ def interval(
         estimate = float(np.mean(values) if method == "t" else np.median(values))
     low, high = np.nan, np.nan
     if len(values) > 1:
-        low, high = _bounds(values, method, confidence)
+        low, high = bounds(values, method, confidence)
         if values.min() >= 0:
             low = max(low, 0.0)  # what is measured cannot lie below, so nothing is lost
     return Interval(estimate, low, high, len(values), confidence, method)
 
 
-def _bounds(values: FloatArray, method: IntervalMethod, confidence: float) -> tuple[float, float]:
+def bounds(values: FloatArray, method: IntervalMethod, confidence: float) -> tuple[float, float]:
+    """Compute bounds of the interval of two measurements or more; see `interval`."""
     if np.ptp(values) == 0:
         return values[0], values[0]
     if method == "t":
         half = scipy.stats.t.ppf((1 + confidence) / 2, len(values) - 1) * scipy.stats.sem(values)
         return np.mean(values) - half, np.mean(values) + half
-    bounds = scipy.stats.bootstrap(
+    found = scipy.stats.bootstrap(
         (values,),
         np.median,
         confidence_level=confidence,
-        n_resamples=_RESAMPLES,
+        n_resamples=RESAMPLES,
         method="percentile",  # the corrections of the other methods need a smoother statistic
         random_state=np.random.default_rng(0),
     ).confidence_interval
-    return float(bounds.low), float(bounds.high)
+    return float(found.low), float(found.high)
 
 
 def ratio_bounds(
@@ -147,69 +146,12 @@ def ratio_bounds(
     return ratio * np.exp(-half), ratio * np.exp(half)
 
 
-def paired_ratio(before: FloatArray, after: FloatArray, *, confidence: float = 0.95) -> Interval:
-    """Compute an interval for the ratio of two things that were measured in pairs.
-
-    Both methods work on the logarithms of the pairs' ratios, so that what a pair has in common, a
-    slow drift above all, falls out. Below 20 pairs: Student's t. From there on: percentiles of
-    resampled means, at a level widened for what resampling n values lacks in spread (T. Hesterberg,
-    What Teachers Should Know about the Bootstrap, 2015, "expanded percentile interval"). Its random
-    numbers are always the same.
-
-    Parameters
-    ----------
-    before, after
-        Positive measurements, shape (n,); a pair with a missing one is left out.
-    confidence
-        Between 0 and 1.
-
-    Returns
-    -------
-    Interval
-        Of ``after / before``; the estimate is the geometric mean of the ratios.
-
-    Examples
-    --------
-    >>> paired_ratio(np.array([10.0, 20.0]), np.array([11.0, 22.0])).estimate.__round__(3)
-    1.1
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(after / before)
-    logs = logs[np.isfinite(logs)]
-    n = len(logs)
-    method: IntervalMethod = "t" if n < BOOTSTRAP_FROM else "bootstrap"
-    estimate = float(np.exp(np.mean(logs))) if n else np.nan
-    low, high = np.nan, np.nan
-    if n > 1 and (method == "t" or np.ptp(logs) == 0):
-        low, high = _bounds(logs, "t", confidence)
-    elif n > 1:
-        low, high = _resampled_means(logs, confidence)
-    return Interval(estimate, float(np.exp(low)), float(np.exp(high)), n, confidence, method)
-
-
-def _resampled_means(values: FloatArray, confidence: float) -> tuple[float, float]:
-    n = len(values)
-    tail = scipy.stats.norm.cdf(
-        -np.sqrt(n / (n - 1)) * scipy.stats.t.ppf((1 + confidence) / 2, n - 1)
-    )
-    bounds = scipy.stats.bootstrap(
-        (values,),
-        np.mean,
-        confidence_level=1 - 2 * tail,
-        n_resamples=_RESAMPLES,
-        method="percentile",
-        vectorized=True,
-        random_state=np.random.default_rng(0),
-    ).confidence_interval
-    return float(bounds.low), float(bounds.high)
-
-
 def paired_ratio_bounds(
     before: FloatArray, after: FloatArray, confidence: float = 0.95
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Compute intervals for ratios of many quantities, each measured in pairs: Student's t.
 
-    `paired_ratio` for all columns at once, without its bootstrap.
+    `paired_ratio` for all columns at once, without its rounds and its bootstrap.
 
     Parameters
     ----------

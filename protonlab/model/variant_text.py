@@ -28,7 +28,7 @@ def verdict(comparison: Any) -> str:
 
 def _verdict(comparison: Any) -> str:
     found, metric = comparison.ratio, comparison.metric
-    pairs = counted(found.n, "pair")
+    pairs = pairs_in_words(comparison)
     if found.n == 0:
         return "nothing measured yet"
     if math.isnan(found.low):
@@ -50,6 +50,14 @@ def _verdict(comparison: Any) -> str:
     if turned or _same_work(comparison):
         return f"{winner} is {percent_of(ratio)} faster, {words}"
     return f"{winner} has {percent_of(ratio)} more {metric.name} than {loser}, {words}"
+
+
+def pairs_in_words(comparison: Any) -> str:
+    """Say how many pairs there are, and in how many rounds."""
+    pairs = counted(comparison.ratio.n, "pair")
+    if comparison.rounds is None:
+        return pairs
+    return f"{pairs} in {counted(comparison.rounds, 'round')}"
 
 
 def _same_work(comparison: Any) -> bool:

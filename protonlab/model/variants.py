@@ -17,9 +17,10 @@ from protonlab.errors import ProtonLabError
 from protonlab.model.frames import FloatArray
 from protonlab.model.info import ProfileInfo
 from protonlab.model.metrics import Metric
-from protonlab.model.pair_warnings import pair_warnings
+from protonlab.model.pair_warnings import ROUND, pair_warnings
+from protonlab.model.paired import paired_ratio, round_means
 from protonlab.model.profile import Profile
-from protonlab.model.statistics import Interval, paired_ratio
+from protonlab.model.statistics import Interval
 from protonlab.model.variant_document import variants_document, write_variants
 from protonlab.model.variant_text import as_html, as_text, verdict
 
@@ -53,10 +54,12 @@ class VariantComparison:
         ``time_ns_b`` (of one call), ``value_a`` and ``value_b`` (the metric), then the GPU beside
         it: ``sm_clock_mhz``, ``memory_clock_mhz``, ``power_w``, ``temperature_c`` (NaN where
         unknown), ``throttle`` (why the clock was not higher), and ``at_s``, seconds since
-        measuring began.
+        measuring began. Where something was made anew on the way, a column ``round`` counts how
+        often by then: pairs of one round share what was made.
     protocol
         What was done: ``protocol``, ``budget_s``, ``seed``, ``warmup_s``, ``launches`` (calls in a
-        sample of A and of B), ``flush_bytes``, ``timer``, ``stop_reason`` and more.
+        sample of A and of B), ``made_anew`` (what each round makes), ``flush_bytes``, ``timer``,
+        ``stop_reason`` and more.
     info
         When, on which GPU, with which versions (``versions["driver"]`` is NVIDIA's).
     outputs_equal
@@ -98,9 +101,29 @@ class VariantComparison:
         """``value_b / value_a`` with its 95 % interval.
 
         The estimate is the geometric mean of the pairs' ratios. Below 20 pairs Student's t on
-        their logarithms, from there on a bootstrap (`protonlab.model.statistics.paired_ratio`).
+        their logarithms, from there on a bootstrap; where there are rounds, on means of rounds
+        (`protonlab.model.paired.paired_ratio`).
         """
-        return paired_ratio(self.values[0], self.values[1])
+        return paired_ratio(self.values[0], self.values[1], rounds=self._rounds)
+
+    @property
+    def rounds(self) -> int | None:
+        """How many rounds there are; None where nothing was made anew."""
+        return None if self._rounds is None else len(np.unique(self._rounds))
+
+    @property
+    def ratios(self) -> FloatArray:
+        """``value_b / value_a``: what the interval rests on, of each round or else each pair."""
+        logs = np.log(self.values[1] / self.values[0])
+        ratios: FloatArray = np.exp(
+            logs if self._rounds is None else round_means(logs, self._rounds)
+        )
+        return ratios
+
+    @property
+    def _rounds(self) -> FloatArray | None:
+        table = self.pairs
+        return table[ROUND].to_numpy(np.float64) if ROUND in table else None
 
     @property
     def values(self) -> tuple[FloatArray, FloatArray]:

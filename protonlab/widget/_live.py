@@ -96,7 +96,7 @@ class Live:
         if self._copy is None:
             self._copy = await self._do(copy_gbyte_s)
         calls = await self._do(lambda: weights.calls(case))
-        async for compared in self._beating(lambda: compiled_of(calls.variants)):
+        async for compared in self._beating(lambda: compiled_of(calls.make())):
             if compared is None:
                 yield Moment("compiling both settings"), None
             elif isinstance(compared, str):
@@ -106,7 +106,7 @@ class Live:
 
     async def measured(self, calls: EpilogueCalls) -> AsyncGenerator[Moment, None]:
         """Measure a case in pairs until the budget is spent or the answer is clear."""
-        measurement = Measurement(calls.variants, budget_s=self._budget_s, metric=calls.metric)
+        measurement = Measurement(calls.make, budget_s=self._budget_s, metric=calls.metric)
         self._measurement, shown = measurement, 0.0
         try:
             while not measurement.done:

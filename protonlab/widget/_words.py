@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from protonlab.model import VariantComparison
-from protonlab.model.units import counted
+from protonlab.model.variant_text import pairs_in_words
 
 
 def headline(comparison: VariantComparison, *, overlap: bool) -> str:
@@ -26,7 +26,7 @@ def sentence(comparison: VariantComparison, *, overlap: bool) -> str:
     'With overlap on, a call takes 2.7 % longer (95 % interval 2.3 to 3.1 %, 64 pairs).'
     """
     found = comparison.ratio  # bandwidth without overlap by bandwidth with it
-    pairs = counted(found.n, "pair")
+    pairs = pairs_in_words(comparison)
     if found.n == 0:
         return "Nothing measured yet."
     if math.isnan(found.low):

@@ -5,12 +5,18 @@
 
 128 experts, N = 5760, tokens spread over them at random. Upstream's persistent kernel, flattened
 (which also specialises warps) and not, where ``triton_kernels`` can be imported (Triton 3.9), at
-K = 5760; ours in plain Triton with `overlap_epilogue` on and off at each K. Each pair is measured
-`--runs` times with other seeds, to see whether the intervals agree, and both variants by
-``triton.testing.do_bench_cudagraph`` before and after, to see whether the medians do. GB/s count
-codes and scales of the experts that have rows, x and y. RESULT.json holds every number with the
-protocol; FOLDER gets each comparison as it was saved.
+K = 5760; ours in plain Triton with `overlap_epilogue` on and off at each K. GB/s count codes and
+scales of the experts that have rows, x and y. Two questions:
 
+- Do runs agree? Each contest is measured `--runs` times, with weights, inputs and outputs made anew
+  in each round: do the intervals have a ratio in common?
+- Are medians those of ``triton.testing.do_bench_cudagraph``? Both time the very same two callables,
+  in turns: theirs, ours, theirs, ours, theirs. A turn of theirs times one variant and the other
+  (ABBA), first untimed, until the GPU is at the clock that it keeps, then for the record. Theirs is
+  the median of all its turns, ours that of all our pairs; how far turns are apart is told beside.
+  The script ends with code 1 where a median is more than 2 % off.
+
+RESULT.json holds every number with the protocol; FOLDER gets each comparison as it was saved.
 Without a GPU, ``TRITON_INTERPRET=1`` and ``--experts 2 --n 128 --k 128 --tokens 4 --budget 1`` run
 all of it; times then mean nothing.
 """
@@ -18,11 +24,10 @@ all of it; times then mean nothing.
 from __future__ import annotations
 
 import argparse
-import functools
-import importlib.util
 import json
 import statistics
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,30 +37,22 @@ import triton
 
 from protonlab import VariantComparison, compare_variants, device
 from protonlab.capture import enable_interpreter
-from protonlab.kernels import (
-    MXFP4Weight,
-    Routing,
-    matmul,
-    matmul_options,
-    pack,
-    prepare,
-    quantize_mxfp4,
-)
+from protonlab.epilogue import EpilogueCase, EpilogueWeights, has_upstream
 
-NAMES = ("flattened", "not flattened")
 UPSTREAM_K = 5760
-HAS_UPSTREAM = importlib.util.find_spec("triton_kernels") is not None
+CLOSE = 0.02
+Calls = Mapping[str, Callable[[], torch.Tensor]]
 
 
 @dataclass(frozen=True)
 class Contest:
-    """Two variants of one kernel at one size."""
+    """Two variants of one kernel at one size, which `make` makes elsewhere in memory each time."""
 
     kernel: str
     k: int
     tokens: int
     n_bytes: int
-    variants: dict[str, Callable[[], torch.Tensor]]
+    make: Callable[[], Calls]
 
     @property
     def label(self) -> str:
@@ -63,84 +60,76 @@ class Contest:
         return f"{self.kernel}_k{self.k}_tokens{self.tokens}"
 
 
-def weight(experts: int, n: int, k: int) -> MXFP4Weight:
-    """Quantise a random weight, a few experts at a time."""
-    parts = []
-    for first in range(0, experts, 8):
-        count = min(8, experts - first)
-        w = torch.randn(count, n, k, device=device(), dtype=torch.bfloat16)
-        parts.append(quantize_mxfp4(w))
-    codes = torch.cat([part.codes for part in parts])
-    return MXFP4Weight(codes, torch.cat([part.scales for part in parts]))
-
-
 def contests(experts: int, n: int, k: int, tokens: list[int]) -> Iterator[Contest]:
     """Give each pair at one K; the next one may overwrite the memory of the last."""
-    w = weight(experts, n, k)
-    packed = pack(w)
-    peer: Any = None
-    if HAS_UPSTREAM and device() == "cuda" and k == UPSTREAM_K:
-        from upstream_matmul import Upstream
-
-        peer = Upstream(w)
-    for each in tokens:
-        rows = each * experts
-        sizes = torch.bincount(torch.randint(experts, (rows,)), minlength=experts)
-        x = torch.randn(rows, k, device=device()).to(torch.bfloat16)
-        n_bytes = int((sizes > 0).sum()) * n * k * 17 // 32 + rows * (n + k) * 2
-        if peer is not None:
-            on_gpu = sizes.to(device())
-            settings = [f"persistent, {name}, 4 warps" for name in NAMES]
-            calls = [peer.call(setting, x, on_gpu) for setting in settings]
-            yield Contest("upstream", k, each, n_bytes, dict(zip(NAMES, calls, strict=True)))
-        ours: dict[str, Callable[[], torch.Tensor]] = {}
-        for name, overlap in zip(NAMES, (True, False), strict=True):
-            options = matmul_options(
-                rows, n, k, experts=experts, overlap_epilogue=overlap, persistent=True
-            )
-            routing = prepare(x, packed, Routing(sizes), options=options)
-            ours[name] = functools.partial(matmul, x, packed, routing=routing, options=options)
-        yield Contest("ours", k, each, n_bytes, ours)
+    weights = EpilogueWeights(experts, n, k, device())
+    kernels = ["upstream", "ours"] if has_upstream() and k == UPSTREAM_K else ["ours"]
+    for kernel in kernels:
+        for _ in weights.make(kernel):
+            pass
+        for each in tokens:
+            calls = weights.calls(EpilogueCase(kernel, each, experts, n, k))
+            yield Contest(kernel, k, each, calls.n_bytes, calls.make)
+    weights.close()
 
 
-def by_triton(contest: Contest) -> dict[str, float | None]:
-    """Time each variant in µs by Triton's own timer; None without a GPU."""
-    if device() == "cpu":
-        return dict.fromkeys(contest.variants)
-    bench = triton.testing.do_bench_cudagraph
-    return {
-        name: 1e3 * statistics.median(bench(call, rep=60, return_mode="median") for _ in range(3))
-        for name, call in contest.variants.items()
-    }
+def turn_of_theirs(calls: Calls) -> dict[str, float]:
+    """Time each variant in µs by Triton's own timer, ABBA: first untimed, then for the record."""
+    first, second = calls
+    for _ in range(2):
+        found: dict[str, list[float]] = {name: [] for name in calls}
+        for name in (first, second, second, first):
+            median = triton.testing.do_bench_cudagraph(calls[name], return_mode="median")
+            found[name].append(1e3 * median)
+    return {name: statistics.fmean(values) for name, values in found.items()}
 
 
-def row(contest: Contest, found: VariantComparison, theirs: list[dict[str, Any]]) -> dict[str, Any]:
+def beside_theirs(contest: Contest, protocol: str, budget_s: float) -> dict[str, Any]:
+    """Time the same two callables by both, in turns."""
+    calls = contest.make()
+    theirs, ours = [turn_of_theirs(calls)], []
+    for seed in range(2):
+        found = compare_variants(
+            calls, budget_s=budget_s, metric="time/us", protocol=protocol, seed=seed
+        )
+        ours.append(found)
+        theirs.append(turn_of_theirs(calls))
+    medians = {}
+    for which, name in enumerate(calls):
+        pairs = [time for found in ours for time in found.times_ns[which] / 1e3]
+        turns = [turn[name] for turn in theirs]
+        medians[name] = {
+            "ours_us": statistics.median(pairs),
+            "do_bench_cudagraph_us": statistics.median(turns),
+            "their_turns_us": turns,
+            "their_turns_apart": max(turns) / min(turns) - 1,
+            "ours_by_theirs": statistics.median(pairs) / statistics.median(turns),
+        }
+    return {"medians": medians, "clocks": [clocks(found) for found in ours]}
+
+
+def clocks(found: VariantComparison) -> dict[str, float]:
+    """Clock, power and temperature of a run, medians."""
+    return found.pairs[["sm_clock_mhz", "power_w", "temperature_c"]].median().to_dict()
+
+
+def run(contest: Contest, found: VariantComparison) -> dict[str, Any]:
     """What one comparison found, as plain numbers."""
     medians = [statistics.median(times) / 1e3 for times in found.times_ns]
-    result: dict[str, Any] = {
-        "kernel": contest.kernel,
-        "k": contest.k,
-        "tokens": contest.tokens,
-        "n_bytes": contest.n_bytes,
+    return {
         "time_us": dict(zip(found.names, medians, strict=True)),
         "gbytes_per_s": {
             name: contest.n_bytes / median / 1e3
             for name, median in zip(found.names, medians, strict=True)
         },
         "ratio_of_times": asdict(found.ratio),
+        "ratios_of_rounds": found.ratios.tolist(),
         "verdict": found.verdict,
         "outputs": found.outputs,
         "warnings": list(found.warnings),
         "protocol": dict(found.protocol),
-        "clocks": found.pairs[["sm_clock_mhz", "power_w", "temperature_c"]].median().to_dict(),
+        "clocks": clocks(found),
     }
-    if device() == "cuda" and found.protocol["protocol"] == "sustained":
-        result["do_bench_cudagraph_us"] = theirs
-        result["by_do_bench_cudagraph"] = {
-            name: median / statistics.fmean(each[name] for each in theirs)
-            for name, median in zip(found.names, medians, strict=True)
-        }
-    return result
 
 
 def agree(runs: list[VariantComparison]) -> bool:
@@ -148,8 +137,47 @@ def agree(runs: list[VariantComparison]) -> bool:
     return max(run.ratio.low for run in runs) <= min(run.ratio.high for run in runs)
 
 
-def main() -> None:
-    """Print a line a comparison, and keep all of it."""
+def measured(contest: Contest, protocol: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Measure one contest, and print what came out."""
+    runs = []
+    for seed in range(args.runs):
+        runs.append(
+            compare_variants(
+                contest.make,
+                budget_s=args.budget,
+                metric="time/us",
+                protocol=protocol,
+                seed=seed,
+            )
+        )
+        if args.save:
+            args.save.mkdir(parents=True, exist_ok=True)
+            runs[-1].save(args.save / f"{contest.label}_{protocol}_{seed}.json.gz")
+    row: dict[str, Any] = {
+        **{name: getattr(contest, name) for name in ("kernel", "k", "tokens", "n_bytes")},
+        "protocol": protocol,
+        "runs_agree": agree(runs),
+        "runs": [run(contest, found) for found in runs],
+        "info": asdict(runs[-1].info),
+    }
+    for each in row["runs"]:
+        rates = (f"{name} {rate:.0f} GB/s" for name, rate in each["gbytes_per_s"].items())
+        print(f"{contest.label} {protocol}: {', '.join(rates)}; {each['verdict']}")
+    print(f"  runs agree: {row['runs_agree']}")
+    if protocol == "sustained" and device() == "cuda":
+        row |= beside_theirs(contest, protocol, args.budget)
+        for name, found in row["medians"].items():
+            print(
+                f"  {name}: {found['ours_us']:.2f} µs, by do_bench_cudagraph "
+                f"{found['do_bench_cudagraph_us']:.2f} (turns {found['their_turns_apart']:.2%} "
+                f"apart), ratio {found['ours_by_theirs']:.4f}",
+                flush=True,
+            )
+    return row
+
+
+def main() -> int:
+    """Print what each contest gave, and keep all of it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("result", nargs="?", type=Path)
     parser.add_argument("--experts", type=int, default=128)
@@ -164,42 +192,23 @@ def main() -> None:
     enable_interpreter()
     torch.manual_seed(0)
     rows: list[dict[str, Any]] = []
-    about: dict[str, Any] = {}
     for k in args.k:
         for contest in contests(args.experts, args.n, k, args.tokens):
             for protocol in args.protocol:
-                theirs, runs = [by_triton(contest)], []
-                for seed in range(args.runs):
-                    found = compare_variants(
-                        contest.variants,
-                        budget_s=args.budget,
-                        metric="time/us",
-                        protocol=protocol,
-                        seed=seed,
-                    )
-                    runs.append(found)
-                    if args.save:
-                        args.save.mkdir(parents=True, exist_ok=True)
-                        found.save(args.save / f"{contest.label}_{protocol}_{seed}.json.gz")
-                theirs.append(by_triton(contest))
-                for found in runs:
-                    rows.append(row(contest, found, theirs) | {"runs_agree": agree(runs)})
-                    last = rows[-1]
-                    rates = ", ".join(
-                        f"{name} {rate:.0f} GB/s" for name, rate in last["gbytes_per_s"].items()
-                    )
-                    beside = last.get("by_do_bench_cudagraph", {}).values()
-                    print(
-                        f"{contest.label} {protocol}: {rates}; {found.verdict}; runs agree: "
-                        f"{last['runs_agree']}; by do_bench_cudagraph: "
-                        f"{', '.join(f'{ratio:.3f}' for ratio in beside) or '-'}",
-                        flush=True,
-                    )
-                about = asdict(runs[-1].info)
+                rows.append(measured(contest, protocol, args))
                 if args.result:
-                    document = {"info": about, "experts": args.experts, "n": args.n, "rows": rows}
+                    document = {"experts": args.experts, "n": args.n, "rows": rows}
                     args.result.write_text(json.dumps(document, indent=1, default=str) + "\n")
+    off = [
+        abs(median["ours_by_theirs"] - 1)
+        for row in rows
+        for median in row.get("medians", {}).values()
+    ]
+    near = sum(each <= CLOSE for each in off)
+    print(f"{sum(row['runs_agree'] for row in rows)} of {len(rows)} contests: runs agree")
+    print(f"{near} of {len(off)} medians within {CLOSE:.0%} of do_bench_cudagraph's")
+    return int(near < len(off))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

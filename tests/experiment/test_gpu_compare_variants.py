@@ -17,7 +17,7 @@ from variant_kernels import scale, scale_kernel
 
 from protonlab import CaptureError, ProtonLabError, VariantComparison, compare_variants
 from protonlab.capture import _proton, clocks
-from protonlab.experiment import Measurement
+from protonlab.experiment import Measurement, elsewhere
 
 pytestmark = pytest.mark.gpu
 
@@ -110,6 +110,27 @@ def test_what_cannot_be_captured_is_launched_plainly_and_said_so() -> None:
     again = compare_variants({"one": scaler(LARGE), "two": scaler(LARGE)}, budget_s=1)
     assert again.protocol["graph_calls"] is not None  # the GPU captures as before
     assert torch.rand(8, device="cuda").max() > 0  # and draws random numbers
+
+
+def test_graphs_and_variants_are_made_anew_in_rounds() -> None:
+    places = set()
+
+    def make() -> dict[str, Callable[[], torch.Tensor]]:
+        x = elsewhere(torch.ones(SMALL, device="cuda"))
+        places.add(x.data_ptr())
+        return {name: lambda: x * 2 for name in ("one", "two")}
+
+    found = compare_variants(make, budget_s=2)
+    assert found.protocol["made_anew"] == ["variants", "graphs"]
+    assert found.protocol["timer"] == TIMER, found.protocol["timer_reason"]
+    assert found.protocol["graph_calls"] is not None
+    assert found.rounds is not None
+    assert 3 <= found.rounds <= len(places)
+    assert found.ratio.estimate == pytest.approx(1, abs=0.05)
+    given = compare_variants({"one": scaler(SMALL), "two": scaler(SMALL)}, budget_s=2)
+    assert given.protocol["made_anew"] == ["graphs"]
+    assert given.rounds is not None
+    assert "inputs stayed in one place" in repr(given)
 
 
 def test_out_of_memory_is_reported_and_given_back() -> None:

@@ -12,7 +12,8 @@ from rank_builders import profiled_run, stepped_run
 import protonlab
 from protonlab import Comparison, MetricError, ProtonLabError, Run
 from protonlab.formats import read_profile
-from protonlab.model.statistics import paired_ratio, paired_ratio_bounds
+from protonlab.model.paired import paired_ratio
+from protonlab.model.statistics import paired_ratio_bounds
 
 
 def run_of(times: Sequence[int], *, name: str = "run", kernel_name: str = "matmul") -> Run:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from protonlab.errors import ProtonLabError
-from protonlab.model.statistics import described, interval, paired_ratio
+from protonlab.model.paired import paired_ratio
+from protonlab.model.statistics import described, interval
 
 
 def test_t_interval_by_hand() -> None:
@@ -96,3 +97,23 @@ def test_illegal_argument(change: dict[str, object], message: str) -> None:
     arguments: dict[str, object] = {"quantiles": (), "method": "t", "confidence": 0.95}
     with pytest.raises(ProtonLabError, match=message):
         described(np.array([1.0, 2.0]), **(arguments | change))  # type: ignore[arg-type]
+
+
+def test_pairs_of_a_round_count_once() -> None:
+    """Logarithms by hand: rounds of 0.02 and 0.04, whatever pairs scatter within them."""
+    logs = np.array([0.01, 0.03, 0.05, 0.03])
+    before, rounds = np.ones(4), np.array([0.0, 0.0, 1.0, 1.0])
+    found = paired_ratio(before, np.exp(logs), rounds=rounds)
+    assert (found.n, found.method) == (4, "t")
+    assert np.log(found.estimate) == pytest.approx(0.03)
+    # Two means, 0.02 apart: their standard error is 0.01, and t of one degree of freedom 12.706.
+    assert np.log(found.high) == pytest.approx(0.03 + 12.7062 * 0.01, rel=1e-4)
+    assert np.isnan(paired_ratio(before[:2], np.exp(logs[:2]), rounds=rounds[:2]).low)
+    assert paired_ratio(before, np.exp(logs)).high < found.high
+
+
+def test_rounds_without_a_known_pair_do_not_count() -> None:
+    after = np.array([1.1, 1.2, np.nan, np.nan, 1.3])
+    found = paired_ratio(np.ones(5), after, rounds=np.array([0.0, 0.0, 1.0, 1.0, 2.0]))
+    assert found.n == 3
+    assert np.log(found.estimate) == pytest.approx(np.mean([np.log(1.1 * 1.2) / 2, np.log(1.3)]))

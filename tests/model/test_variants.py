@@ -107,6 +107,17 @@ def test_two_peaks_are_named_with_their_distance() -> None:
     assert "(25 % in the upper one)" in warning
 
 
+def test_rounds_that_differ_are_no_peaks_and_no_drift() -> None:
+    a, b = noisy(40, sigma=0.001)
+    rounds = np.arange(40) // 4
+    b *= np.where(rounds < 3, 1.02, 1.0)  # where tensors lay in the first three rounds
+    assert len(comparison(a, b).warnings) == 2
+    assert comparison(a, b, columns={"round": rounds.astype(float)}).warnings == ()
+    b[1::4] *= 1.05  # within rounds it tells what it told before
+    (warning,) = comparison(a, b, columns={"round": rounds.astype(float)}).warnings
+    assert "two peaks" in warning
+
+
 def test_one_outlier_and_an_even_spread_are_no_peaks() -> None:
     a, b = noisy(40, sigma=0.002)
     b[7] *= 1.5

@@ -1,0 +1,37 @@
+"""Copies of tensors that lie elsewhere: that decides over a percent of a short kernel's time."""
+
+from __future__ import annotations
+
+import random
+
+import torch
+
+_UNIT = 512  # bytes; torch's allocator aligns to as many
+_LARGEST_GAP = 2**26
+
+
+def elsewhere(tensor: torch.Tensor) -> torch.Tensor:
+    """Copy a tensor to memory of its own, behind a gap of random size.
+
+    For functions that make variants anew (`compare_variants`): a plain clone may come to lie where
+    the last but one lay. Chance has no seed here, since the place of physical memory has none.
+
+    Parameters
+    ----------
+    tensor
+        Of any shape, strides and type, on any device.
+
+    Examples
+    --------
+    >>> def make():
+    ...     x, w = elsewhere(x0), elsewhere(w0)
+    ...     return {"torch": lambda: x @ w.T, "ours": lambda: matmul(x, w)}
+    >>> compare_variants(make)  # doctest: +SKIP
+    """
+    size, elements = tensor.element_size(), 1
+    for length, stride in zip(tensor.shape, tensor.stride(), strict=True):
+        elements += (length - 1) * stride
+    gap = random.Random().randrange(0, _LARGEST_GAP, _UNIT)
+    room = torch.empty(gap + elements * size, dtype=torch.uint8, device=tensor.device)
+    placed = room[gap:].view(tensor.dtype)
+    return placed.as_strided(tensor.shape, tensor.stride()).copy_(tensor)
