@@ -77,7 +77,10 @@ def test_expected_error_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
     result = call(tmp_path, "demo", "--output", "missing/page.html")
     assert result.exit_code == 1
     assert result.stdout == ""
-    assert result.stderr == "Error: cannot write the page missing/page.html: no folder missing\n"
+    assert result.stderr == (
+        "Error: cannot write the page missing/page.html: no folder missing; make it, or name "
+        "another page\n"
+    )
 
 
 def test_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path: Path) -> None:

@@ -48,6 +48,12 @@ def test_readme_shows_a_picture_that_is_there() -> None:
     assert (PROJECT / name).stat().st_size < 300_000
 
 
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_outside_of_the_site_lead_somewhere(name: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", (PROJECT / name).read_text())
+    assert [link for link in links if not (PROJECT / link).exists()] == []
+
+
 def test_guides_answer_what_people_ask() -> None:
     listed = re.search(r"maxdepth: 1\n(.*?)```", (DOCS / "how-to/index.md").read_text(), re.DOTALL)
     assert listed is not None

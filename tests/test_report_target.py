@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -23,7 +24,10 @@ def write(path: Path, text: str = "") -> Path:
 @pytest.mark.parametrize(
     ("output", "says"),
     [
-        ("missing/a.html", r"cannot write the page .*/missing/a\.html: no folder .*/missing$"),
+        (
+            "missing/a.html",
+            r"cannot write the page .*/missing/a\.html: no folder .*/missing; make it",
+        ),
         ("folder", r"cannot write the page .*/folder: it is a folder; name a file in it$"),
         ("folder/../a.ipynb", r"a\.ipynb is the notebook itself; name another output$"),
     ],
@@ -52,7 +56,7 @@ def test_page_goes_into_a_pipe_and_through_a_link(tmp_path: Path) -> None:
     assert read[0].startswith("<!DOCTYPE html>")
     assert (tmp_path / "pipe").is_fifo()
     (tmp_path / "link.html").symlink_to("missing/a.html")
-    with pytest.raises(protonlab.ProtonLabError, match=r"no folder .*/missing$"):
+    with pytest.raises(protonlab.ProtonLabError, match=r"no folder .*/missing; make it"):
         protonlab.export_report(notebook, tmp_path / "link.html")
     (tmp_path / "missing").mkdir()
     protonlab.export_report(notebook, tmp_path / "link.html")
@@ -76,15 +80,25 @@ except protonlab.ProtonLabError as error:
     result = subprocess.run(
         [sys.executable, "-B", "-c", program], capture_output=True, text=True, check=True
     )
-    assert result.stdout == f"cannot write the page {tmp_path / 'a.html'}: File too large\n"
+    told = f"cannot write the page {tmp_path / 'a.html'}: File too large; an older one is as it was"
+    assert result.stdout == f"{told}
+"
     assert (tmp_path / "a.html").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.ipynb"]
 
 
 def test_folder_that_is_read_only_is_said_before_the_run(tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may write everywhere")
-    folder = tmp_path / "a"
-    folder.mkdir(mode=0o500)
-    with pytest.raises(protonlab.ProtonLabError, match="is not yours to write to"):
-        protonlab.export_report(write(tmp_path / "a.ipynb"), folder / "a.html", execute=True)
+    command = [str(Path(sys.executable).with_name("protonlab")), "report", "a.ipynb", "--execute"]
+    if os.geteuid() == 0:  # root may write everywhere, unless it gives that up
+        drop = "-dac_override,-dac_read_search"
+        command = ["setpriv", f"--bounding-set={drop}", f"--inh-caps={drop}", *command]
+        if shutil.which("setpriv") is None:
+            pytest.skip("root may write everywhere, and there is no setpriv to give that up with")
+    write(tmp_path / "a.ipynb", "new")
+    (tmp_path / "a.html").write_text("old")
+    tmp_path.chmod(0o500)
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    tmp_path.chmod(0o700)
+    assert result.returncode == 1
+    assert "the folder . is not yours to write to; name another page with -o" in result.stderr
+    assert (tmp_path / "a.html").read_text() == "old"

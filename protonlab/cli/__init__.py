@@ -59,7 +59,7 @@ class _Commands(click.Group):
     commands=[check, convert, demo, diff, doctor, notebooks, report, run, sweep, view],
     epilog="""\b
 Exit codes: 0 all went well, 1 something failed, 2 typed wrongly, 130 Ctrl-C.
-Completion of commands and options, in bash (zsh_source, fish_source: theirs):
+Completion, a line for ~/.bashrc (zsh, fish: with zsh_source, fish_source):
   eval "$(_PROTONLAB_COMPLETE=bash_source protonlab)"
 """,
 )

@@ -17,11 +17,13 @@ def check_target(target: Path) -> None:
         return  # a device or a pipe
     folder = (target.resolve() if target.is_symlink() else target).parent
     if not folder.is_dir():
-        raise ProtonLabError(f"cannot write the page {target}: no folder {folder}")
+        raise ProtonLabError(
+            f"cannot write the page {target}: no folder {folder}; make it, or name another page"
+        )
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ProtonLabError(
             f"cannot write the page {target}: the folder {folder} is not yours to write to; name "
-            "another with -o"
+            "another page with -o"
         )
 
 
@@ -30,4 +32,6 @@ def write_text(text: str, target: Path) -> None:
     try:
         write_atomically([text], target)
     except OSError as error:
-        raise ProtonLabError(f"cannot write the page {target}: {error.strerror}") from error
+        raise ProtonLabError(
+            f"cannot write the page {target}: {error.strerror}; an older one is as it was"
+        ) from error
