@@ -81,8 +81,7 @@ except protonlab.ProtonLabError as error:
         [sys.executable, "-B", "-c", program], capture_output=True, text=True, check=True
     )
     told = f"cannot write the page {tmp_path / 'a.html'}: File too large; an older one is as it was"
-    assert result.stdout == f"{told}
-"
+    assert result.stdout == f"{told}\n"
     assert (tmp_path / "a.html").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.ipynb"]
 
