@@ -192,7 +192,7 @@ def _figure(
     legend = legend_rows(traces, ticks, texts) if stacked or needs_legend(bar) else 0
     values = rows[["value", "low", "high"]].to_numpy(dtype=np.float64)
     layout = bar_layout(title, ticks, values, texts, lines, metric, legend, notes)
-    traces += [*whisker_traces(values), value_trace(outer_ends(values), texts)]
+    traces += [*whisker_traces(values), value_trace(outer_ends(values), texts, lines)]
     return BarsFigure(data=traces, layout=layout)
 
 

@@ -19,7 +19,7 @@ from protonlab.views.boxes import box_traces
 from protonlab.views.differences import is_better_high
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.hover import caption, hover_text
-from protonlab.views.layout import empty_layout, fixed_axis, layout_of, title_of
+from protonlab.views.layout import beside_of, empty_layout, fixed_axis, layout_of, title_of
 from protonlab.views.names import (
     LONGEST_LABEL,
     LONGEST_TICK,
@@ -33,7 +33,7 @@ from protonlab.views.rank_words import WAITING, collective_names, rank_name, run
 from protonlab.views.sources import keeps_sources
 
 _MOST_COLUMNS = 128
-_TICKS = 24
+_LEAST_ROOM, _TICK_GAP = 340, 10  # pixels for all ticks of a narrow page, and between two
 _AXIS_ROOM = 42  # pixels below the rows, for ticks and title
 _SAME = 0.01  # what differs from the median by less than this share looks unchanged
 
@@ -168,15 +168,20 @@ def _figure(run: Run, metric: Metric, grid: _Grid, title: str, notes: list[str])
     words = _words(metric)
     traces = box_traces(table, words)
     rows = legend_rows(traces, ticks, [""])
-    layout = layout_of("heatmap", title, max(len(ticks), theme.LOWEST), legend=rows, notes=notes)
-    layout["height"] += _AXIS_ROOM
-    layout["margin"]["b"] += _AXIS_ROOM
-    for note in layout["annotations"]:  # below the names, too: a notebook is narrow
-        note |= {"yshift": -_AXIS_ROOM, "xshift": -0.9 * (left - 2 * theme.MARGIN["l"])}
+    layout = layout_of(
+        "heatmap",
+        title,
+        max(len(ticks), theme.LOWEST),
+        legend=rows,
+        notes=notes,
+        beside=beside_of(ticks),
+        under=_AXIS_ROOM,
+    )
     if rows > 1:  # a wide page needs fewer rows than these; what is left over goes to the bottom
         below = theme.LEGEND_HEIGHT * rows + theme.MARGIN["b"]
         layout["legend"] |= {"y": below / layout["height"], "yanchor": "top"}
-    step = math.ceil(columns / _TICKS)
+    widest = text_width(str(grid.columns[-1][0])) + _TICK_GAP
+    step = math.ceil(columns * widest / _LEAST_ROOM)
     several = grid.columns[0][1] - grid.columns[0][0] + 1
     axis = fixed_axis(f"first of {several} ranks" if several > 1 else "rank", (0, columns)) | {
         "tickangle": 0,
@@ -226,7 +231,7 @@ def _cells(run: Run, metric: Metric, grid: _Grid, room: float) -> pd.DataFrame:
             fits = text_width(text) + theme.TEXT_PADDING <= room
             rows.append((role, column, row, short, text, escaped(text) if fits else "", hover))
     table = pd.DataFrame(rows, columns=["role", "start", "row", "label", "aside", "text", "hover"])
-    return table.assign(width=1.0, edge=int(room > theme.NARROW))
+    return table.assign(width=1.0, edge=int(room > 4 * theme.NARROW))  # a page may be narrower
 
 
 def _role(metric: Metric, value: float, middle: float) -> str:

@@ -172,13 +172,13 @@ def _layout(
 ) -> dict[str, Any]:
     said = _said(rows, crossings)
     notes = [f"{said[0].upper()}{said[1:]}.", f"Measured on {sweep.where}, in interleaved pairs."]
-    layout = layout_of("sweep", title, _ROWS, legend=1, notes=notes)
-    for note in layout["annotations"]:
-        note |= {"yshift": -_AXIS_ROOM, "xshift": theme.MARGIN["l"] - _TICK_ROOM}
-    layout["height"] += _AXIS_ROOM + _LABEL_ROOM
+    beside = _TICK_ROOM - theme.MARGIN["l"]
+    layout = layout_of(
+        "sweep", title, _ROWS, legend=1, notes=notes, beside=beside, under=_AXIS_ROOM
+    )
+    layout["height"] += _LABEL_ROOM
     layout["margin"] |= {
         "t": layout["margin"]["t"] + _LABEL_ROOM,
-        "b": layout["margin"]["b"] + _AXIS_ROOM,
         "l": _TICK_ROOM,
         "r": 2 * theme.MARGIN["r"],
     }
@@ -199,7 +199,9 @@ def _layout(
     if show == "difference":
         layout["shapes"].append(_level())
     words = "they cross at about {:.0f} tokens" if len(crossings) == 1 else "{:.0f} tokens"
-    layout["annotations"] += [_crossing(at, words.format(at), ends) for at in crossings]
+    for at in crossings:  # the first of several gives way to the next
+        gives_way = len(crossings) > 1 and at == min(crossings)
+        layout["annotations"].append(_crossing(at, words.format(at), ends, to_left=gives_way))
     return layout
 
 
@@ -213,12 +215,12 @@ def _level() -> dict[str, Any]:
     return {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": 0, "y1": 0, "line": look}
 
 
-def _crossing(at: float, words: str, ends: Sequence[float]) -> dict[str, Any]:
+def _crossing(at: float, words: str, ends: Sequence[float], *, to_left: bool) -> dict[str, Any]:
     place = math.log10(at)  # plotly takes annotations on a logarithmic axis so
     return {
         "text": words,
         **{"x": place, "y": 1, "yref": "paper", "yanchor": "bottom"},
-        "xanchor": "right" if place > sum(ends) / 2 else "left",
+        "xanchor": "right" if to_left or place > sum(ends) / 2 else "left",
         "showarrow": False,
         "font": {"size": theme.FONT_SIZE, "color": theme.REFERENCE.light},
     }

@@ -87,13 +87,13 @@ def pairs(
         return figure
     low, high = _reach(comparison, references)
     inside = [line for line in references if low <= line.value <= high]
-    layout = layout_of("pairs", heading, _ROWS, legend=1, notes=notes)
-    for note in layout["annotations"]:
-        note |= {"yshift": -_AXIS_ROOM, "xshift": theme.MARGIN["l"] - _TICK_ROOM}
-    layout["height"] += _AXIS_ROOM + _LABEL_ROOM
+    beside = _TICK_ROOM - theme.MARGIN["l"]
+    layout = layout_of(
+        "pairs", heading, _ROWS, legend=1, notes=notes, beside=beside, under=_AXIS_ROOM
+    )
+    layout["height"] += _LABEL_ROOM
     layout["margin"] |= {
         "t": layout["margin"]["t"] + _LABEL_ROOM,
-        "b": layout["margin"]["b"] + _AXIS_ROOM,
         "l": _TICK_ROOM,
         "r": 2 * theme.MARGIN["r"],
     }

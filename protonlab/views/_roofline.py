@@ -27,6 +27,7 @@ _ROWS = 18  # the figure is so many rows of a flame graph high
 _LONGEST_LABEL, _LONGEST_NOTE = 100, 64
 _MOST_WORDS, _MOST_NAMES = 6, 5
 _AXIS_ROOM, _TICK_ROOM, _TITLE_ROOM = 42, 74, 16
+_NEITHER = "No kernel recorded both flops and bytes; its launch metadata can return them."
 _LARGEST, _SMALLEST = 34.0, 7.0  # diameters in pixels
 
 
@@ -93,7 +94,7 @@ def roofline(
     title = title_of(profile.info.name, f"roofline, {source}", profile.where)
     if points.table.empty:
         recorded = bool(len(selection.kernels))
-        why = "No kernel recorded both flops and bytes." if recorded else "No kernel was recorded."
+        why = _NEITHER if recorded else "No kernel was recorded."
         return RooflineFigure(layout=empty_layout("roofline", title, why))
     drawn = Points(points.table.head(top), points.without)
     notes = [*_notes(drawn, len(points.table)), *notes, *selection.notes]
@@ -148,13 +149,18 @@ def _figure(
     products = [roof for width in points.widths if (roof := roofs.matmul(width)) is not None]
     x_reach, y_reach = reach_of(table, roofs.bandwidth, products)
     lines = list(roof_lines(roofs, products, x_reach))
-    layout = layout_of("roofline", title, _ROWS, legend=1, notes=notes)
-    for note in layout["annotations"]:
-        note |= {"yshift": -_AXIS_ROOM, "xshift": theme.MARGIN["l"] - _TICK_ROOM}
-    layout["height"] += _AXIS_ROOM + _TITLE_ROOM
+    layout = layout_of(
+        "roofline",
+        title,
+        _ROWS,
+        legend=1,
+        notes=notes,
+        beside=_TICK_ROOM - theme.MARGIN["l"],
+        under=_AXIS_ROOM,
+    )
+    layout["height"] += _TITLE_ROOM
     layout["margin"] |= {
         "t": layout["margin"]["t"] + _TITLE_ROOM,
-        "b": layout["margin"]["b"] + _AXIS_ROOM,
         "l": _TICK_ROOM,
     }
     beside = list(roof_labels(roofs, products, x_reach))

@@ -20,7 +20,7 @@ from protonlab.views._timeline_time import TimeAxis
 from protonlab.views._timeline_words import lane_texts, notes_of, title_for
 from protonlab.views.boxes import box_traces, needs_legend
 from protonlab.views.figure import ProfileFigure
-from protonlab.views.layout import empty_layout, layout_of, legend_places, title_of
+from protonlab.views.layout import beside_of, empty_layout, layout_of, legend_places, title_of
 from protonlab.views.names import cleaned, escaped, shortened
 
 _AXIS_ROOM = 42  # pixels below the lanes, for ticks and title
@@ -195,22 +195,21 @@ def _layout(
     words = [names.get(role, theme.ROLES[role].name) for role in used]
     legend = 1 + max((row for _, row in legend_places(words)[0]), default=0)
     number = rows.first[-1]
+    lanes = lane_texts(source.trace, rows, source.work)
     layout = layout_of(
         "timeline",
         title_for(source.trace, axis, source.reach, source.work),
         max(number, theme.LOWEST),
         legend=legend if needs_legend(table) else 0,
         notes=notes,
+        beside=beside_of(lanes),
+        under=_AXIS_ROOM,
     )
     low, high = (float(axis.of_values(end)) for end in source.reach)
     margin = (high - low) * 0.01
     seen = [float(axis.of_values(end)) for end in part]
     if part == source.reach:
         seen = [low - margin, high + margin]
-    layout["height"] += _AXIS_ROOM
-    layout["margin"]["b"] += _AXIS_ROOM
-    for note in layout["annotations"]:
-        note["yshift"] = -_AXIS_ROOM
     layout["meta"]["protonlab"]["config"] = {"modeBarButtons": [_BUTTONS]}
     return layout | {
         "bargap": 0.1,
@@ -234,7 +233,7 @@ def _layout(
                 (begin + end - 1) / 2
                 for begin, end in zip(rows.first, rows.first[1:], strict=False)
             ],
-            "ticktext": lane_texts(source.trace, rows, source.work),
+            "ticktext": lanes,
             "ticks": "",
             "ticklabelstandoff": 6,
             "automargin": True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from protonlab.model import Metric
 from protonlab.model.frames import FloatArray
 from protonlab.views import theme
 from protonlab.views.figure import ProfileFigure
-from protonlab.views.layout import NOTE_LINE, layout_of
+from protonlab.views.layout import beside_of, layout_of
 from protonlab.views.names import escaped, text_width, unmarked
 from protonlab.views.reference_lines import ReferenceLine, notes_of, shapes_of
 
@@ -21,8 +20,8 @@ THICK = 0.8  # of a row: a bar
 _LEGEND_ENTRY = 45  # pixels that plotly puts around a text in the legend
 _VALUE_PADDING = 14  # pixels around a value
 _AIR = "\u00a0"  # between a bar and its value, which plotly would let touch
+_LEAST_ROOM = 340  # pixels for bars on a narrow page
 _STANDOFF = 6  # pixels between a name and its bar
-_LETTER = 7  # pixels of a note's letter
 
 
 class BarsFigure(ProfileFigure):
@@ -61,10 +60,9 @@ def bar_layout(
     room = theme.NOMINAL_WIDTH - names - theme.MARGIN["l"] - theme.MARGIN["r"]
     after, ahead = _value_room(values[:, 0], texts)
     reach = reach_of(values, lines, ahead / max(room - after - ahead, 1.0))
-    width = min(NOTE_LINE, int(room / _LETTER))  # the layout would break what is longer once more
-    wrapped = [line for note in notes for line in textwrap.wrap(note, width)]
     rows = math.ceil(len(ticks) * tall)
-    layout = layout_of("bars", title, rows, legend=legend, notes=wrapped) | {
+    beside = beside_of(ticks)
+    layout = layout_of("bars", title, rows, legend=legend, notes=notes, beside=beside) | {
         "xaxis": {"visible": False, "range": list(reach), "fixedrange": True},
         "yaxis": {
             "range": [len(ticks) - 0.5, -0.5],
@@ -144,9 +142,26 @@ def whisker_traces(values: FloatArray, shift: float = 0.0) -> list[dict[str, Any
     ]
 
 
-def value_trace(ends: FloatArray, texts: Sequence[str]) -> dict[str, Any]:
-    """Trace of the values, each as text behind what ends there; shape (n,)."""
+def value_trace(
+    ends: FloatArray, texts: Sequence[str], lines: Sequence[ReferenceLine] = ()
+) -> dict[str, Any]:
+    """Trace of the values, each as text behind what ends there, or behind the line in its way.
+
+    Parameters
+    ----------
+    ends
+        Where each bar ends, with its whisker; shape (n,).
+    texts
+        Value of each bar as text.
+    lines
+        Reference lines.
+    """
+    pixel = max([*ends.tolist(), *(line.value for line in lines)]) / _LEAST_ROOM
     places = ends.tolist()
+    for line in sorted(lines, key=lambda each: each.value):
+        for row, text in enumerate(texts):
+            if 0 <= places[row] <= line.value < places[row] + pixel * text_width(text):
+                places[row] = line.value
     return _points(len(ends)) | {
         "meta": "values",
         "mode": "text",

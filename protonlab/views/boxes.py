@@ -10,11 +10,13 @@ import pandas as pd
 from protonlab.views import theme
 
 _TEXTS = pd.Index(["label", "aside", "name"])  # what the ES module knows of each box
+_AMOUNTS = [*theme.SCALE, *theme.DIFFERENCES]
 
 
 def needs_legend(table: pd.DataFrame) -> bool:
-    """Whether boxes differ in more than scopes from kernels."""
-    return table["role"][table["role"] != "scope"].nunique() > 1
+    """Whether boxes differ in more than scopes from kernels, or say by colour how much."""
+    roles = table["role"][table["role"] != "scope"]
+    return roles.nunique() > 1 or bool(roles.isin(_AMOUNTS).any())
 
 
 def box_traces(

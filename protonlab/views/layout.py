@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from protonlab.views import theme
-from protonlab.views.names import cleaned, escaped, shortened, text_width
+from protonlab.views.names import cleaned, escaped, shortened, text_width, unmarked
 
 View = Literal["flame", "bars", "timeline", "roofline", "pairs", "sweep", "heatmap"]
-NOTE_LINE = 105  # letters, which a notebook beside a file browser has room for
+_NOTE_WIDTH = 660  # pixels, which a notebook beside a file browser has room for
+_SURE = 0.9  # of an estimated width: what is shifted by it stays on the page
 _SWATCH, _GAP = 18, 20  # pixels of a legend: before a text, and behind it
 
 
@@ -21,7 +21,14 @@ def title_of(name: str, *parts: str) -> str:
 
 
 def layout_of(
-    view: View, title: str, rows: int, *, legend: int = 0, notes: Sequence[str] = ()
+    view: View,
+    title: str,
+    rows: int,
+    *,
+    legend: int = 0,
+    notes: Sequence[str] = (),
+    beside: float = 0,
+    under: int = 0,
 ) -> dict[str, Any]:
     """Layout of a figure; its axes are the view's.
 
@@ -36,13 +43,17 @@ def layout_of(
     legend
         Rows that the explanation of the colours takes: 0 when they need none, True for one.
     notes
-        Sentences under the boxes, not escaped; each begins a line.
+        Sentences under the boxes, not escaped; each begins a line, at the left of the page.
+    beside
+        Pixels that names or ticks take at the left of the boxes.
+    under
+        Pixels that an axis takes between the boxes and the sentences.
     """
-    lines = [line for note in notes for line in textwrap.wrap(note, NOTE_LINE)]
+    lines = [line for note in notes for line in _wrapped(note)]
     below = theme.LEGEND_HEIGHT * legend
     if lines:
         below += theme.NOTE_HEIGHT * len(lines) + _GAP // 2
-    margin = theme.MARGIN | {"b": theme.MARGIN["b"] + below}
+    margin = theme.MARGIN | {"b": theme.MARGIN["b"] + below + under}
     return {
         "template": "none",
         "meta": {"protonlab": {"view": view, "dark": theme.DARK_TWINS}},
@@ -80,7 +91,7 @@ def layout_of(
             "itemdoubleclick": False,
             "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
         },
-        "annotations": [_footnote(lines)] if lines else [],
+        "annotations": [_footnote(lines, beside, under)] if lines else [],
     }
 
 
@@ -123,11 +134,28 @@ def empty_layout(view: View, title: str, why: str) -> dict[str, Any]:
     }
 
 
-def _footnote(notes: Sequence[str]) -> dict[str, Any]:
+def beside_of(ticks: Sequence[str]) -> float:
+    """Pixels that escaped names take at the left of boxes; rather too few than too many."""
+    return _SURE * max(text_width(unmarked(tick)) for tick in ticks)
+
+
+def _wrapped(note: str) -> Iterator[str]:
+    line = ""
+    for word in note.split():
+        longer = f"{line} {word}".lstrip()
+        if line and text_width(longer) > _NOTE_WIDTH:
+            yield line
+            longer = word
+        line = longer
+    yield line
+
+
+def _footnote(notes: Sequence[str], beside: float, under: int) -> dict[str, Any]:
     return {
         "text": "<br>".join(map(escaped, notes)),
         **{"x": 0, "xanchor": "left", "xref": "paper"},
-        **{"y": 0, "yanchor": "top", "yref": "paper", "yshift": -_GAP // 4},
+        **{"y": 0, "yanchor": "top", "yref": "paper"},
+        **{"xshift": -beside, "yshift": -under if under else -_GAP // 4},
         "showarrow": False,
         "align": "left",
         "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},

@@ -168,4 +168,4 @@ def _figure(
     bars = [trace for trace in traces if trace["meta"] == "boxes"]
     legend = legend_rows(bars, ticks, texts) if needs_legend(boxes) else 0
     layout = bar_layout(title, ticks, values, texts, lines, metric, legend, notes)
-    return BarsFigure(data=[*traces, value_trace(outer_ends(values), texts)], layout=layout)
+    return BarsFigure(data=[*traces, value_trace(outer_ends(values), texts, lines)], layout=layout)
