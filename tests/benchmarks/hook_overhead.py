@@ -35,15 +35,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import triton
 import triton.language as tl
 import triton.profiler as proton
+from hook_report import described, driver, ratio, report, verdicts
 from triton.profiler.hooks import LaunchHook
 
 import protonlab
-from protonlab.model.statistics import interval
 
 SCOPES, LAUNCHES_EACH = 100, 1000
 
@@ -173,21 +172,6 @@ def cells(bench: Bench, number: int) -> dict[str, list[float]]:
     return {name: values[1:] for name, values in found.items()}
 
 
-def described(values: list[float]) -> dict[str, Any]:
-    found = interval(values, method="bootstrap")
-    return {"median": found.estimate, "low": found.low, "high": found.high, "blocks": values}
-
-
-def ratio(ours: list[float], theirs: list[float]) -> dict[str, float]:
-    """Ratio of two medians that were measured in pairs, with its bootstrap interval."""
-    pairs = np.array([ours, theirs])
-    drawn = np.random.default_rng(0).integers(0, len(ours), (2000, len(ours)))
-    resampled = np.median(pairs[:, drawn], axis=2)
-    low, high = np.quantile(resampled[0] / resampled[1], (0.025, 0.975))
-    one, other = np.median(pairs, axis=1)
-    return {"ratio": float(one / other), "low": float(low), "high": float(high)}
-
-
 def measured(bench: Bench, rounds: int, launches: int) -> dict[str, list[float]]:
     names = list(bench.contenders)
     blocks: dict[str, list[float]] = {name: [] for name in names}
@@ -199,25 +183,6 @@ def measured(bench: Bench, rounds: int, launches: int) -> dict[str, list[float]]
         for name in names[first:] + names[:first]:
             blocks[name].append(bench.block(bench.contenders[name], launches))
     return blocks
-
-
-def verdicts(result: dict[str, Any], filters: bool) -> dict[str, dict[str, Any]]:
-    """What the product promises, and whether it holds here."""
-    added, recording = result["added_us"], result["recording_ratio"]
-    ours, limit = added["our hook filtering"]["median"], 1.0 if filters else 3.0
-    most = 1 / 6 if filters else 1.3
-    cell, end = result["cell_ms"]["median"], result["end"]["ratio"]
-    rows = {
-        f"recording adds at most {most:.3g} times what Proton's hook adds": (
-            recording["ratio"], recording["ratio"] <= most),
-        f"filtering adds at most {limit} µs a launch": (ours, ours <= limit),
-        "a %%proton cell that holds pass takes at most 30 ms": (cell, cell <= 30),
-        "ending 100,000 launches takes at most 1.5 times Proton's finalise": (end, end <= 1.5),
-    }  # fmt: skip
-    if filters:
-        theirs = added["Proton's hook filtering"]["median"]
-        rows["filtering adds less than Proton's does"] = (ours - theirs, ours < theirs)
-    return {name: {"value": value, "holds": bool(holds)} for name, (value, holds) in rows.items()}
 
 
 def main() -> None:
@@ -248,7 +213,7 @@ def main() -> None:
         ends["ours_s"].append(bench.end(ours=True))
     result: dict[str, Any] = {
         "gpu": torch.cuda.get_device_name(),
-        "driver": _driver(),
+        "driver": driver(),
         "cpu": platform.processor() or platform.machine(),
         "cpus": os.cpu_count(),
         "versions": {
@@ -282,40 +247,6 @@ def main() -> None:
     report(result)
     if target is not None:
         target.write_text(json.dumps(result, indent=1) + "\n")
-
-
-def report(result: dict[str, Any]) -> None:
-    """Print what a reader needs to see."""
-    print(f"{result['gpu']}, driver {result['driver']}, {result['versions']}, {result['date']}")
-    print(f"{result['rounds']} rounds of {result['launches_a_block']} launches, µs a launch:")
-    for name, row in result["launch_us"].items():
-        more = result["added_us"].get(name)
-        extra = (
-            f"  adds {more['median']:7.2f} [{more['low']:.2f}, {more['high']:.2f}]" if more else ""
-        )
-        print(f"  {name:26} {row['median']:7.2f} [{row['low']:.2f}, {row['high']:.2f}]{extra}")
-    found = result["recording_ratio"]
-    bounds = f"[{found['low']:.3f}, {found['high']:.3f}]"
-    print(f"recording, ours to Proton's: {found['ratio']:.3f} {bounds}")
-    cell = result["cell_ms"]
-    print(
-        f"%%proton cell with pass: median {cell['median']:.1f} ms; Proton's start and finalise "
-        f"alone {cell['median_of_proton_alone']:.1f} ms"
-    )
-    print(f"ending 100,000 launches, ours to Proton's: {result['end']['ratio']:.2f}")
-    for name, row in result["required"].items():
-        print(f"  {'holds ' if row['holds'] else 'FAILS '} {name}: {row['value']:.3f}")
-    print(f"took {result['seconds']:.0f} s")
-
-
-def _driver() -> str:
-    try:
-        import pynvml
-
-        pynvml.nvmlInit()
-        return str(pynvml.nvmlSystemGetDriverVersion())
-    except Exception:
-        return "unknown"
 
 
 if __name__ == "__main__":

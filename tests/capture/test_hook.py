@@ -23,11 +23,10 @@ from sample_kernels import (
     told_kernel,
     triton_kernels,
 )
-from triton.compiler import LazyDict
 from triton.profiler.hooks import LaunchHook as ProtonsHook
 from triton.profiler.hooks.hook import Hook
 
-from protonlab import LaunchHook, ProtonLabError, Session
+from protonlab import LaunchHook, Session
 from protonlab.capture import _proton, device
 
 
@@ -43,73 +42,6 @@ def test_each_session_of_a_hook_warns_anew_and_takes_new_types() -> None:
             session = record({"bad": "text", "n": n}, hook=hook)
         assert metrics(session) == {"n": n}
         assert sum("'bad'" in note for note in session.profile.info.notes) == 1
-
-
-def test_exclude_never_evaluates_metadata() -> None:
-    with Session(exclude="told") as session:
-        x = told(launches=3)
-    assert answers.calls == []
-    assert x[0] == 3
-    assert set(row(session, "told_kernel")) == {"count", "time_ns"}
-    (kernel,) = triton_kernels(session).to_dict("records")
-    assert (kernel["kernel"], kernel["hook"], kernel["count"]) == ("told_kernel", "filtered", 3)
-    assert session.profile.info.launches == {"told_kernel": (3, 0)}
-
-
-def test_filter_matches_the_compiled_name_from_its_start() -> None:
-    with Session(include="kernel") as session:
-        add()
-    assert session.profile.info.launches == {"add_kernel": (1, 0)}
-    with Session(include="add_kernel$") as session:  # the display name has [n=128] behind it
-        add()
-        plain()
-    assert session.profile.info.launches == {"add_kernel": (1, 1), "plain_kernel": (1, 0)}
-    assert session.profile.info.include == "add_kernel$"
-
-
-def test_configure_takes_effect_at_the_next_launch() -> None:
-    hook = LaunchHook(exclude="told")
-    with Session(hook=hook) as session:
-        told({"n": 1})
-        hook.configure(include="told")
-        told({"n": 2})
-        with pytest.raises(ProtonLabError, match="include is not a regular expression"):
-            hook.configure(include="(")
-        told({"n": 3})
-    assert metrics(session) == {"n": 5}
-    assert session.profile.info.launches == {"told_kernel": (3, 2)}
-
-
-@pytest.mark.parametrize("pattern", [b"add", 3, re.compile("add"), re.compile(b"add")])
-def test_pattern_of_the_wrong_type(pattern: Any) -> None:
-    hook = LaunchHook(include="told")
-    for make in (LaunchHook, hook.configure):
-        with pytest.raises(ProtonLabError, match="give the regular expression as a string"):
-            make(include=pattern)
-    assert hook.include == "told"
-
-
-def test_filter_changes_while_another_thread_launches() -> None:
-    hook = LaunchHook()
-    done = threading.Event()
-
-    def turn() -> None:
-        while not done.is_set():
-            hook.configure(include="add")
-            hook.configure(exclude="add")
-
-    with Session(hook=hook) as session:
-        thread = threading.Thread(target=turn)
-        thread.start()
-        for _ in range(30):
-            add()
-        done.set()
-        thread.join()
-    ((seen, kept),) = session.profile.info.launches.values()
-    assert seen == 30
-    frames = session.profile.frames
-    tokens = frames["n_tokens"].sum() if "n_tokens" in frames else 0
-    assert tokens == 8 * kept
 
 
 def test_launches_from_generators_and_tasks() -> None:
@@ -133,25 +65,6 @@ def test_launches_from_generators_and_tasks() -> None:
         asyncio.run(both())
     assert metrics(session, "add_kernel [n=128]")["n_tokens"] == 8 * 6
     assert metrics(session)["n"] == 6
-
-
-def test_the_filter_is_asked_once_a_kernel() -> None:
-    hook = LaunchHook(exclude="told")
-    asked: list[str] = []
-    matches = hook._kernels.filter.matches
-
-    class Asked:
-        include, exclude = None, "told"
-
-        def matches(self, name: str) -> bool:
-            asked.append(name)
-            return matches(name)
-
-    hook._kernels.filter = Asked()  # type: ignore[assignment]
-    with Session(hook=hook):
-        told(launches=5)
-        add()
-    assert asked == ["told_kernel", "add_kernel"]
 
 
 @pytest.mark.parametrize(
@@ -234,54 +147,12 @@ def test_a_name_that_is_empty_is_none() -> None:
     assert metrics(session, "told_kernel") == {"n": 5}
 
 
-def test_two_sessions_with_opposite_filters() -> None:
-    with Session("a", include="add") as first, Session("b", exclude="add") as second:
-        add()
-        told({"name": "renamed", "n": 5})
-    assert metrics(first, "add_kernel [n=128]")["n_tokens"] == 8
-    assert metrics(first, "renamed") == {}
-    assert metrics(second, "renamed") == {"n": 5}
-    assert metrics(second, "add_kernel [n=128]") == {}
-    for session, kept in ((first, "add_kernel [n=128]"), (second, "renamed")):
-        kernels = triton_kernels(session).set_index("name")
-        assert kernels["hook"].to_dict()[kept] == "kept"
-        assert sorted(kernels["hook"]) == ["filtered", "kept"]
-        assert sorted(kernels["kernel"]) == ["add_kernel", "told_kernel"]
-
-
 def test_two_sessions_that_keep_the_same_kernel_write_its_metrics_once() -> None:
     with Session(record="n") as first, Session() as second:
         told({"n": 1, "m": 2}, {"n": 1, "m": 2})
     assert metrics(second) == {"n": 2, "m": 4}
     assert metrics(first) == {"n": 2}
     assert len(answers.calls) == 2
-
-
-class RenamingHook(Hook):
-    """Evaluates metadata before anyone else, as another profiler may."""
-
-    priority = 10_000
-
-    def init_handle(self, *args: Any) -> None: ...
-    def activate(self) -> None: ...
-    def deactivate(self) -> None: ...
-    def exit(self, metadata: Any) -> None: ...
-    def enter(self, metadata: Any) -> None:
-        metadata.get()
-
-
-def test_compiled_name_where_another_hook_was_first() -> None:
-    with Session(include="told_kernel") as session:
-        told({"name": "one", "n": 1})
-        manager = _proton.require().hook_manager
-        manager.register(other := RenamingHook(), 99)
-        try:
-            told({"name": "two", "n": 2})
-            assert other in manager.active_hooks
-        finally:
-            manager.unregister(99)
-    assert session.profile.info.launches == {"told_kernel": (2, 2)}
-    assert metrics(session, "two") == {"n": 2}
 
 
 def test_beside_protons_own_hook_metrics_are_counted_once() -> None:
@@ -294,15 +165,6 @@ def test_beside_protons_own_hook_metrics_are_counted_once() -> None:
     finally:
         manager.unregister(99)
     assert metrics(session, "add_kernel [n=128]")["bytes"] == 2 * 12 * 128
-
-
-def test_filtered_launch_closes_the_frame_of_one_that_failed() -> None:
-    hook = LaunchHook(exclude="plain")
-    with Session(hook=hook) as session:
-        hook.enter(LazyDict({"name": "failed", "function": 1, "stream": 0}))  # and no exit
-        plain()
-    (found,) = session.profile.frames.query("name == 'plain_kernel'").to_dict("records")
-    assert (found["parent_id"], found["kind"], found["count"]) == (0, "kernel", 1)
 
 
 def test_keys_to_record_that_no_metadata_held_are_named() -> None:

@@ -6,62 +6,15 @@ import gzip
 import json
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
+from sample_traces import PROFILES, RECORDED, by_hand, event, loaded
 
 import protonlab
 from protonlab import ProfileFormatError, Trace
 from protonlab.model import ProfileInfo
 from protonlab.model.trace import Lane
-
-PROFILES = Path(__file__).parent.parent / "profiles"
-RECORDED = sorted(PROFILES.glob("*.chrome_trace*"))
-CPU, GPU = {"pid": 0, "tid": 0}, {"pid": 0, "tid": 200007}
-
-
-def event(name: str, start: float, duration: float, path: list[str], **more: Any) -> dict[str, Any]:
-    args = {"call_stack": ["ROOT", *path], **more.pop("args", {})}
-    place = more.pop("place", GPU)
-    cat = more.pop("cat", "kernel")
-    times = {"ts": start, "dur": duration}
-    return {"ph": "X", "cat": cat, "name": name, "args": args, **times, **place}
-
-
-def by_hand() -> dict[str, Any]:
-    return {
-        "baseTimeNanoseconds": 1795965398339817054,
-        "displayTimeUnit": "us",
-        "traceEvents": [
-            {"ph": "M", "name": "thread_name", "args": {"name": "CPU Thread 0"}, **CPU},
-            {"ph": "M", "name": "thread_name", "args": {"name": "GPU Stream 7"}, **GPU},
-            {"ph": "M", "name": "thread_sort_index", "args": {"sort_index": 9}, **GPU},
-            event("step", 0.0, 37.5, ["step"], cat="scope", place=CPU, args={"scope_id": 82}),
-            event("step: <n, 4>", 40.0, 1.0, ["step"], cat="metric", place=CPU,
-                  args={"metrics": {"n": "4"}}),
-            event("matmul", 10.001, 2.5, ["step", "matmul"],
-                  args={"metrics": {"bytes": "100", "flops16": "8.500000"}}),
-            {"ph": "s", "cat": "flow", "name": "launch->kernel", "id": 3, "ts": 0.25, **CPU},
-            {"ph": "f", "cat": "flow", "name": "launch->kernel", "id": 3, "ts": 10.001, **GPU},
-            event("matmul", 20.002, 3.5, ["step", "matmul"], args={"metrics": {"bytes": "7"}}),
-            event("copy", 30.0, 9.0, ["step", "__proton_launch_metadata", "matmul", "copy"]),
-        ],
-    }  # fmt: skip
-
-
-def loaded(document: Any) -> Trace:
-    trace = protonlab.load(json.dumps(document).encode())
-    assert isinstance(trace, Trace)
-    return trace
-
-
-def same(left: Trace, right: Trace) -> bool:
-    pd.testing.assert_frame_equal(left.events, right.events)
-    assert left.lanes == right.lanes
-    assert left.columns == right.columns
-    assert (left.unit, left.base_time_ns, left.info) == (right.unit, right.base_time_ns, right.info)
-    return True
 
 
 def test_by_hand() -> None:
@@ -141,44 +94,6 @@ def test_cycles_follow_the_frequency_that_the_file_states() -> None:
     assert trace.events[["start_cycles", "duration_cycles"]].iloc[0].tolist() == [990, 495]
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
-def test_saved_trace_is_the_same_and_a_chrome_trace(path: Path, tmp_path: Path) -> None:
-    trace = protonlab.load(path, info=ProfileInfo(name="t", gpu="NVIDIA H200", notes=("a",)))
-    assert isinstance(trace, Trace)
-    trace.save(tmp_path / "t.json")
-    again = protonlab.load(tmp_path / "t.json")
-    assert isinstance(again, Trace)
-    assert same(trace, again)
-    document = json.loads((tmp_path / "t.json").read_text())
-    assert {each["ph"] for each in document["traceEvents"]} <= {"M", "X", "s", "f"}
-    assert all({"ts", "name"} <= each.keys() for each in document["traceEvents"]
-               if each["ph"] != "M")  # fmt: skip
-
-
-def test_exported_trace_is_one_document_with_its_base_time(tmp_path: Path) -> None:
-    whole = json.loads((PROFILES / "trace_3.6.0.chrome_trace").read_text())
-    events = whole["traceEvents"]
-    base = {"baseTimeNanoseconds": 1795965398339817054}
-    parts = [{**whole, **base, "traceEvents": part} for part in (events[:20], events[20:])]
-    (tmp_path / "in").write_text("\n".join(map(json.dumps, parts)))
-    written = protonlab.export_trace(tmp_path / "in", tmp_path / "t.json.gz")
-    data = (tmp_path / "t.json.gz").read_bytes()
-    document = json.loads(gzip.decompress(data))
-    assert document["baseTimeNanoseconds"] == base["baseTimeNanoseconds"]
-    assert sum(each["ph"] == "X" for each in document["traceEvents"]) == len(events)
-    again = protonlab.load(tmp_path / "t.json.gz")
-    assert isinstance(again, Trace)
-    assert same(written, again)
-    assert protonlab.export_trace(again, tmp_path / "t.json") is again
-    assert json.loads((tmp_path / "t.json").read_text()) == document
-
-
-def test_export_refuses_what_is_no_trace(tmp_path: Path) -> None:
-    with pytest.raises(protonlab.ProtonLabError, match="this is a Profile; record one with data="):
-        protonlab.export_trace(PROFILES / "tree_scopes_3.9.0.hatchet", tmp_path / "t.json")
-    assert not list(tmp_path.iterdir())
-
-
 def test_hook_marks_kernels_and_drops_metrics_of_other_hooks(tmp_path: Path) -> None:
     trace = loaded(by_hand()).with_hook(
         {"matmul": "matmul_bf16"}, {"matmul_bf16": {"bytes"}}, {"copy"}, {"matmul_bf16": {"bytes"}}
@@ -243,18 +158,6 @@ def test_torch_profilers_trace() -> None:
     assert [trace.lanes[lane].name for lane in trace.gpu_lanes] == ["stream 7 "]
 
 
-def test_failed_save_leaves_the_older_file(tmp_path: Path) -> None:
-    path = tmp_path / "t.json"
-    path.write_text("older")
-    trace = loaded(by_hand())
-    unwritable: Any = [object()] * 6
-    broken = trace.events.assign(path=unwritable)
-    with pytest.raises(TypeError):
-        Trace(broken, trace.lanes, trace.columns).save(path)
-    assert path.read_text() == "older"
-    assert [file.name for file in tmp_path.iterdir()] == ["t.json"]
-
-
 def test_trace_without_events() -> None:
     trace = loaded({"traceEvents": []})
     assert repr(trace) == "<Trace: no event>"
@@ -272,58 +175,6 @@ def test_joined_by_base_time() -> None:
     starts = joined.events.loc[joined.events["kind"] == "kernel", "start_ns"]
     assert starts.tolist() == [10_001, 20_002, 1_010_001, 1_020_002]
     assert Trace.joined([], ProfileInfo(name="none")).events.empty
-
-
-def changed(**fields: Any) -> bytes:
-    document = by_hand()
-    document["traceEvents"][5] |= fields
-    return json.dumps(document).encode()
-
-
-def with_hooks(codes: list[int], name: str = "kept") -> bytes:
-    hooks = {"hook": {"names": [name], "codes": codes}}
-    return json.dumps(by_hand() | {"protonlab": {"hooks": hooks}}).encode()
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (changed(ts=None), r"event 5 \('matmul'\) has no ts or dur; expected microseconds"),
-        (changed(dur=-1.0), "has dur -1.0; expected 0 or more"),
-        (changed(ts="soon"), r"Expected `float \| null`, got `str`.*traceEvents\[5\]"),
-        (changed(args={"call_stack": [1]}), "has a call_stack that is no list of names"),
-        (changed(args={"Frequency (MHz)": "x"}), "Frequency .MHz. 'x'; expected a number"),
-        (changed(args={"Frequency (MHz)": 0}), "Frequency .MHz. 0; expected a number above 0"),
-        (changed(ph=3), "expected a chrome trace that Proton wrote"),
-        (b'{"traceEvents": 3}', "expected a chrome trace that Proton wrote"),
-        (json.dumps(by_hand()).encode()[:-30], "not whole JSON"),
-        (b'{"traceEvents": [], "protonlab": {"version": 99}}', "trace version 99; this one reads"),
-        (b'{"traceEvents": [], "protonlab": {"info": 3}}', "expected a chrome trace"),
-        (with_hooks([0]), "column 'hook' does not fit its 6 events .it has 1"),
-        (with_hooks([7] * 6), "column 'hook' does not fit its 6 events"),
-        (with_hooks([0] * 6, "dropped"), "'dropped' is none of kept, filtered, unseen"),
-        (b'{"traceEvents": ' + b"[" * 100_000, "traceEvents"),
-        (gzip.compress(b"hello", mtime=0), "unknown contents, starting with b'hello'"),
-        (gzip.compress(json.dumps(by_hand()).encode(), mtime=0)[:-20], "not whole gzip"),
-        (b"\x1f\x8bnothing of the kind", "not whole gzip"),
-    ],
-)
-def test_bad_file_is_refused_with_place_and_reason(
-    data: bytes, message: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "some.chrome_trace"
-    path.write_bytes(data)
-    with pytest.raises(ProfileFormatError, match=message) as caught:
-        protonlab.load(path)
-    assert str(caught.value).startswith(str(path))
-
-
-def test_bounds() -> None:
-    with pytest.raises(ProfileFormatError, match="more than max_frames=9 events; pass a larger"):
-        protonlab.load(json.dumps(by_hand()).encode(), max_frames=9)
-    bomb = gzip.compress(b" " * 10_000_000)
-    with pytest.raises(ProfileFormatError, match="more than max_bytes=1000000 when unzipped"):
-        protonlab.load(bomb, max_bytes=1_000_000)
 
 
 def test_gzipped_tree() -> None:

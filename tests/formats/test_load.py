@@ -1,23 +1,19 @@
 import json
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
 import msgpack
 import pytest
-from builders import H200, SMALL, document, frame, kernel
+from builders import document, frame, kernel
+from tree_bytes import packed
 
 import protonlab
-from protonlab.errors import ProfileFormatError, ProtonLabError
+from protonlab.errors import ProtonLabError
 from protonlab.formats import read_profile
 from protonlab.model import ProfileInfo
 
 PROFILES = Path(__file__).parent.parent / "profiles"
-
-
-def packed(data: bytes) -> bytes:
-    return bytes(msgpack.packb(json.loads(data)))
 
 
 @pytest.mark.parametrize(
@@ -93,172 +89,6 @@ def test_frames_of_the_shell_and_of_launching_are_cut() -> None:
     assert len(untouched.frames) == 10
 
 
-def nested(depth: int) -> bytes:
-    """A chain of `depth` frames over one kernel, as text: json.dumps would recurse."""
-    leaf = json.dumps(kernel("k", 7, 2, n_tokens=3))
-    start = '{"frame":{"name":"f","type":"function"},"metrics":{},"children":['
-    root = '{"frame":{"name":"ROOT","type":"function"},"metrics":{},"children":['
-    return f"[{root}{start * depth}{leaf}{']}' * depth}]}},{json.dumps(H200)}]".encode()
-
-
-def nested_msgpack(depth: int) -> bytes:
-    packer = msgpack.Packer()
-
-    def opening(name: str) -> bytes:
-        head = packer.pack({"name": name, "type": "function"})
-        parts = [packer.pack_map_header(3), packer.pack("frame"), head, packer.pack("metrics")]
-        return b"".join(
-            [*parts, packer.pack({}), packer.pack("children"), packer.pack_array_header(1)]
-        )
-
-    return b"".join(
-        [
-            packer.pack_array_header(2),
-            opening("ROOT"),
-            opening("f") * depth,
-            packer.pack(kernel("k", 7, 2, n_tokens=3)),
-            packer.pack(H200),
-        ]
-    )
-
-
-@pytest.mark.parametrize("make", [nested, nested_msgpack])
-@pytest.mark.parametrize("depth", [1, 300, 1000, 5000])
-def test_deep_trees_load_on_every_python(make: Any, depth: int, tmp_path: Path) -> None:
-    profile = protonlab.load(make(depth))
-    assert len(profile.frames) == depth + 2
-    assert profile.frames["depth"].iloc[-1] == depth + 1
-    assert profile.inclusive["time_ns"].tolist() == [7] * (depth + 2)
-    assert profile.inclusive["n_tokens"].iloc[0] == 3
-    profile.save(tmp_path / "deep.hatchet")
-    assert protonlab.load(tmp_path / "deep.hatchet").frames.equals(profile.frames)
-
-
-@pytest.mark.parametrize("make", [nested, nested_msgpack])
-def test_a_deep_file_with_a_mistake_is_still_refused(make: Any) -> None:
-    good = make(1200)
-    with pytest.raises(ProfileFormatError):
-        protonlab.load(good[: len(good) // 2])
-    wrong = good.replace(b'"name":"f"', b'"nome":"f"', 1).replace(
-        b"\xa4name\xa1f", b"\xa4nome\xa1f", 1
-    )
-    with pytest.raises(ProfileFormatError, match="missing required field `name`"):
-        protonlab.load(wrong)
-
-
-def test_bounds_on_depth_and_size() -> None:
-    with pytest.raises(ProfileFormatError, match="deeper than max_depth=5 frames"):
-        protonlab.load(nested(20), max_depth=5)
-    with pytest.raises(ProfileFormatError, match="more than max_frames=5 frames"):
-        protonlab.load(SMALL, max_frames=5)
-    assert len(protonlab.load(SMALL, max_frames=9, max_depth=4).frames) == 9
-
-
-def broken(change: Any) -> bytes:
-    tree = json.loads(SMALL)
-    change(tree)
-    return json.dumps(tree).encode()
-
-
-def without(*path: Any) -> Any:
-    def change(tree: Any) -> None:
-        for step in path[:-1]:
-            tree = tree[step]
-        del tree[path[-1]]
-
-    return change
-
-
-def with_value(value: Any, *path: Any) -> Any:
-    def change(tree: Any) -> None:
-        for step in path[:-1]:
-            tree = tree[step]
-        tree[path[-1]] = value
-
-    return change
-
-
-def coded(name: str, code: int) -> dict[str, list[Any]]:
-    return {"names": [name], "codes": [code] * 9}
-
-
-KERNEL = (0, "children", 0, "children", 0)
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "empty; expected a tree that Proton wrote"),
-        (b"hello", "unknown contents, starting with b'hello'"),
-        (b"<html></html>", "an HTML page, but no report that protonlab wrote"),
-        (b"<p>no page</p>", "XML, or a part of an HTML page"),
-        (b'{"a": 1}', "a JSON object without traceEvents"),
-        (b"[]", "expected Proton's tree"),
-        (b"[1]", "expected Proton's tree"),
-        (b"[[], {}]", "expected Proton's tree"),
-        (b"[null, {}]", "expected Proton's tree"),
-        (SMALL[:-40], "not whole JSON.*may be cut off"),
-        (SMALL[:-1], "not whole JSON"),
-        (SMALL + b"x", "not whole JSON"),
-        (packed(SMALL)[:-9], "not whole msgpack"),
-        (b"\x92\x01", "msgpack|expected Proton's tree"),
-        (SMALL.replace(b": 500", b": NaN"), "not whole JSON"),
-        (broken(without(*KERNEL, "frame")), "missing required field `frame`.*children"),
-        (broken(without(*KERNEL, "frame", "name")), "missing required field `name`"),
-        (broken(without(*KERNEL, "metrics")), "missing required field `metrics`"),
-        (broken(without(*KERNEL, "children")), "missing required field `children`"),
-        (broken(with_value(None, *KERNEL, "frame", "name")), "Expected `str`, got `null`"),
-        (broken(with_value({}, *KERNEL, "children")), "Expected `array`, got `object`"),
-        (broken(with_value({"a": 1}, *KERNEL, "metrics", "x")), "metrics"),
-        (
-            broken(with_value(-5, *KERNEL, "metrics", "time (ns)")),
-            r"frame ROOT > mlp > matmul \[m=8\] has time_ns -5; expected 0 or more",
-        ),
-        (broken(with_value(-1, *KERNEL, "metrics", "count")), "count -1; expected 0 or more"),
-        (broken(with_value("gpu", *KERNEL, "metrics", "device_id")), "device_id is no integer"),
-        (broken(with_value([1], *KERNEL, "metrics", "device_id")), "device_id is no integer"),
-        (broken(with_value("9" * 20, *KERNEL, "metrics", "device_id")), "device_id is no integer"),
-        (broken(with_value(5, *KERNEL, "metrics", "device_type")), "device_type is 5; expected"),
-        (broken(with_value([1], *KERNEL, "metrics", "device_type")), "device_type is"),
-        (broken(with_value("soon", *KERNEL, "metrics", "time (ns)")), "has time_ns 'soon'; exp"),
-        (broken(with_value([1, 2], *KERNEL, "metrics", "count")), "has count .1, 2.; expected a"),
-        (broken(with_value({"abc": {}}, 1, "CUDA")), "the device table lists CUDA 'abc'; expected"),
-        (broken(with_value({"frames": None}, 0, "protonlab")), r"protonlab: .*\$.frames"),
-        (broken(with_value({"frames": [1]}, 0, "protonlab")), r"protonlab: .*\$.frames"),
-        (
-            broken(with_value({"frames": {"label": coded("x", -1)}}, 0, "protonlab")),
-            "label does not fit the tree's 9 frames",
-        ),
-        (
-            broken(with_value({"frames": {"kind": coded("odd", 0)}}, 0, "protonlab")),
-            "kind does not fit the tree's 9 frames",
-        ),
-        (
-            broken(with_value({"info": {"backend": "interpreter, CPU"}}, 0, "protonlab")).replace(
-                b'"time (ns)": 500', b'"time (ns)": [1, 2]'
-            ),
-            "has time_ns .1, 2.; expected a number",
-        ),
-        (broken(with_value({"version": 99}, 0, "protonlab")), "document version 99"),
-        (broken(with_value({"info": {"name": 3}}, 0, "protonlab")), "protonlab.info"),
-        (
-            broken(with_value({"frames": {"hook": {"names": [], "codes": [0]}}}, 0, "protonlab")),
-            "does not fit the tree's 9 frames",
-        ),
-        (broken(lambda tree: tree.append({})), "of length 2"),
-    ],
-)
-def test_what_is_no_profile_is_refused_with_a_reason(
-    data: bytes, message: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "some.hatchet"
-    path.write_bytes(data)
-    with pytest.raises(ProfileFormatError, match=message) as caught:
-        protonlab.load(path)
-    assert str(path) in str(caught.value)  # it names the file
-    assert caught.value.__cause__ is None  # and shows no library's traceback
-
-
 def test_null_metrics_are_missing() -> None:
     # Proton writes NaN and infinity as null.
     frames = protonlab.load(document(kernel("k", None, x=None, **{"time (ns)": None}))).frames
@@ -306,12 +136,6 @@ def test_the_wrong_type_and_a_missing_file() -> None:
         protonlab.load(3)  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError, match="nowhere"):
         protonlab.load("nowhere.hatchet")
-
-
-def test_the_recursion_limit_is_left_alone() -> None:
-    before = sys.getrecursionlimit()
-    protonlab.load(nested(2000))
-    assert sys.getrecursionlimit() == before
 
 
 @pytest.mark.parametrize("value", [math.nan, -math.inf, None, [1.0, None], [math.nan, 2.0]])
