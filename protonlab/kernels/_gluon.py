@@ -9,7 +9,7 @@ from protonlab.kernels._gather import gathered
 from protonlab.kernels._layout import PackedWeight
 from protonlab.kernels._options import MatmulOptions
 from protonlab.kernels._problem import Problem
-from protonlab.kernels._row_classes import ClassShape, class_shape, split_rows
+from protonlab.kernels._row_classes import ClassShape, class_shape
 from protonlab.kernels._triton import sum_parts
 
 _FIRST_TRITON = (3, 9)
@@ -48,9 +48,6 @@ def unsupported(problem: Problem, options: MatmulOptions) -> str | None:
             f"rows of x begin {2 * apart} bytes apart, the first at {x.data_ptr():#x}; TMA needs "
             "multiples of 16, and rows that do not overlap: x.contiguous()"
         )
-    wrong = [rows for rows in options.row_classes if split_rows(rows) is None]
-    if wrong:
-        return f"row_classes has {wrong[0]}, which is no sum of two powers of two from 8 on"
     if options.split_k > 1 and problem.routing is not None:
         return f"split_k={options.split_k} goes without routing only; leave it out"
     return None

@@ -6,17 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 
 from protonlab.errors import KernelInputError
+from protonlab.kernels._row_classes import CLASSES
 
 EngineName = Literal["triton", "gluon", "reference"]
 
 
-def _one_of(values: tuple[Any, ...]) -> tuple[Callable[[Any], bool], str]:
-    return lambda value: value in values, f"one of {', '.join(map(repr, values))}"
-
-
-def _power_of_two(low: int, high: int) -> tuple[Callable[[Any], bool], str]:
-    legal = [1 << bit for bit in range(low.bit_length() - 1, high.bit_length())]
-    return lambda value: type(value) is int and value in legal, f"one of {legal}"
+def _one_of(*values: Any) -> tuple[Callable[[Any], bool], str]:
+    kind = type(values[0])
+    words = f"one of {', '.join(map(repr, values))}"
+    return lambda value: type(value) is kind and value in values, words
 
 
 def _between(low: int, high: int) -> tuple[Callable[[Any], bool], str]:
@@ -27,32 +25,33 @@ def _is_classes(value: Any) -> bool:
     return (
         isinstance(value, tuple)
         and 1 <= len(value) <= 4
-        and all(type(rows) is int and 0 < rows <= 256 and rows % 8 == 0 for rows in value)
+        and all(type(rows) is int and rows in CLASSES for rows in value)
         and sorted({*value}) == [*value]
     )
 
 
 _FLAG = (lambda value: isinstance(value, bool), "True or False")
+_POWERS = (8, 16, 32, 64, 128, 256)
 # Field of `MatmulOptions` -> whether a value is legal, and the legal values in words.
 _LEGAL: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "engine": _one_of(get_args(EngineName)),
-    "block_m": _power_of_two(8, 256),
-    "block_n": _power_of_two(64, 256),
-    "block_k": _power_of_two(32, 128),
+    "engine": _one_of(*get_args(EngineName)),
+    "block_m": _one_of(*CLASSES),
+    "block_n": _one_of(64, 128, 256),
+    "block_k": _one_of(32, 64, 128),
     "num_stages": _between(1, 8),
-    "num_warps": _power_of_two(4, 8),
+    "num_warps": _one_of(4, 8),
     "persistent": _FLAG,
     "programs_per_sm": _between(1, 16),
     "flatten_loops": _FLAG,
     "warp_specialize": _FLAG,
     "split_k": _between(1, 64),
-    "row_classes": (_is_classes, "one to four ascending multiples of 8 up to 256, as a tuple"),
+    "row_classes": (_is_classes, f"an ascending tuple of one to four of {CLASSES}"),
     "strips": _between(1, 8),
 }
 
 
 def check_options(values: Mapping[str, Any]) -> None:
-    """Raise for a field that there is not, or a value that it may not have."""
+    """Raise for a field that there is not, a value that it may not have, or two that disagree."""
     for field, value in values.items():
         if field not in _LEGAL:
             raise KernelInputError(
@@ -61,14 +60,34 @@ def check_options(values: Mapping[str, Any]) -> None:
         is_legal, words = _LEGAL[field]
         if not is_legal(value):
             raise KernelInputError(f"{field}={value!r} cannot be chosen; give {words}")
+    gluon = values.get("engine") == "gluon"
+    on = [name for name in ("flatten_loops", "warp_specialize") if values.get(name)]
+    if gluon and on:
+        raise KernelInputError(
+            f"{on[0]}=True with engine='gluon', whose loads always run ahead, in a warp of their "
+            "own; the switch is the plain Triton kernel's: engine='triton'"
+        )
+    rows, classes = values.get("block_m"), values.get("row_classes")
+    if rows and not gluon and rows not in _POWERS:
+        raise KernelInputError(f"block_m={rows} cannot be chosen; give one of {_POWERS}")
+    if rows and classes and classes != (rows,) and not (gluon and classes[-1] == rows):
+        raise KernelInputError(
+            f"block_m={rows} and row_classes={classes} contradict each other; give row_classes to "
+            "engine='gluon', whose last is block_m, and block_m to others"
+        )
 
 
-def check_overlap(value: Any) -> None:
-    """Raise unless the switch is on, off or left to the rule."""
+def check_overlap(value: Any, engine: str) -> None:
+    """Raise unless the switch is on, off or left to the rule, as it is where there is none."""
     if value is not None and not isinstance(value, bool):
         raise KernelInputError(
             f"overlap_epilogue={value!r} is no position of the switch; give True, False, or None "
             "for what the rule says"
+        )
+    if engine == "gluon" and value is not None:
+        raise KernelInputError(
+            f"overlap_epilogue={value} with engine='gluon', whose loads always overlap with the "
+            "epilogue; the switch is the plain Triton kernel's: engine='triton'"
         )
 
 

@@ -30,7 +30,7 @@ class MatmulOptions:
     engine
         ``"triton"``, ``"gluon"`` or ``"reference"``.
     block_m
-        Rows of x in a tile (columns of the tensor core's product).
+        Rows of x in a tile (columns of the tensor core's product); in Gluon the last row class.
     block_n, block_k
         Rows of the weight in a tile, and columns in a step of it. 128 for a packed weight.
     num_stages, num_warps
@@ -132,7 +132,7 @@ def matmul_options(
     (32, False, False)
     """
     check_shape(rows, n, k, experts, sms)
-    check_overlap(overlap_epilogue)
+    check_overlap(overlap_epilogue, engine)
     check_options({"engine": engine, **overrides})
     if packed:
         _check_tile(overrides)

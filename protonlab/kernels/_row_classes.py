@@ -63,6 +63,9 @@ def split_rows(rows: int) -> tuple[int, int] | None:
     return (head, tail) if tail & (tail - 1) == 0 and head >= 8 and tail != 4 else None
 
 
+CLASSES = tuple(rows for rows in range(8, 257, 8) if split_rows(rows))
+
+
 def class_shape(
     rows: int, row_tiles: int, *, strips: int, stages: int, warps: int, programs_per_sm: int
 ) -> ClassShape:
@@ -71,7 +74,7 @@ def class_shape(
     Parameters
     ----------
     rows
-        Most rows of its blocks; `split_rows` can split it.
+        Most rows of its blocks; one of `CLASSES`.
     row_tiles
         Tiles of 128 rows that the weight has.
     strips, stages, programs_per_sm

@@ -25,7 +25,7 @@ def check_wishes(engine: Engine, overlap: bool | None, options: MatmulOptions | 
         raise KernelInputError(
             f"engine is {engine!r}; give one of {', '.join(map(repr, ('auto', *ENGINES)))}"
         )
-    check_overlap(overlap)
+    check_overlap(overlap, engine)
     if options is None:
         return
     if not isinstance(options, MatmulOptions):
@@ -64,11 +64,6 @@ def select(
     if options is None:
         if engine == "auto":
             return _fastest(problem, overlap)
-        if engine == "gluon" and overlap is not None:
-            raise KernelInputError(
-                f"overlap_epilogue={overlap} with engine='gluon', whose loads always overlap with "
-                "the epilogue; the switch is the plain Triton kernel's: engine='triton'"
-            )
         options = _default_options(problem, engine, overlap)
     reason = ENGINES[options.engine].unsupported(problem, options)
     if reason is not None:

@@ -11,6 +11,7 @@ from exact import assert_rounded, expected, random_weight, random_x
 
 from protonlab import Session
 from protonlab.kernels import Epilogue, Routing, matmul, matmul_options, pack
+from protonlab.kernels._row_classes import CLASSES
 
 pytestmark = [
     pytest.mark.gpu,
@@ -23,7 +24,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("rows", [8, 16, 24, 32, 40, 48, 64, 72, 80, 96, 128, 144, 160, 192, 256])
+@pytest.mark.parametrize("rows", CLASSES)
 def test_each_row_class(rows: int) -> None:
     sizes = [rows, 0, rows - 1, 1, rows + 3]
     w, x = pack(random_weight(5, 700, 416)), random_x(sum(sizes), 416)

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 import triton
+from hypothesis import given
+from hypothesis import strategies as st
 
 from protonlab.kernels import MatmulOptions, matmul_options
 from protonlab.kernels._options import LEAST_ROWS
+from protonlab.kernels._row_classes import CLASSES, class_shape
 
 
 @pytest.mark.parametrize(
@@ -75,14 +78,60 @@ def test_reasons_do_not_make_options_differ() -> None:
     assert hash(asked) == hash(matmul_options(512, 5760, 5760, experts=128))
 
 
+@given(
+    rows=st.integers(0, 1 << 20),
+    n=st.integers(1, 1 << 16),
+    k=st.integers(1, 2048).map(lambda groups: groups * 32),
+    experts=st.none() | st.integers(1, 512),
+    packed=st.booleans(),
+    engine=st.sampled_from(["triton", "gluon", "reference"]),
+    overlap=st.sampled_from([None, True, False]),
+    sms=st.integers(1, 200),
+)
+def test_the_rule_chooses_what_may_be_asked_for(
+    rows: int, n: int, k: int, engine: Any, overlap: bool | None, **about: Any
+) -> None:
+    """For every shape and engine; each choice can be given back as an override."""
+    if engine != "gluon":
+        about["overlap_epilogue"] = overlap
+    options = matmul_options(rows, n, k, engine=engine, **about)
+    asked = {field: value for field, value in vars(options).items() if field != "reasons"}
+    assert matmul_options(rows, n, k, **about, **asked) == options
+
+
+@pytest.mark.parametrize("average", [None, 1, 8, 30, 100, 600])
+@pytest.mark.parametrize("rows", CLASSES)
+def test_every_row_class_may_be_asked_for(rows: int, average: int | None) -> None:
+    count, experts = (500, None) if average is None else (5 * average, 5)
+    options = matmul_options(count, 700, 416, experts=experts, engine="gluon", row_classes=(rows,))
+    assert (options.row_classes, options.block_m) == ((rows,), rows)
+    shape = class_shape(
+        rows,
+        6,
+        strips=options.strips,
+        stages=options.num_stages,
+        warps=options.num_warps,
+        programs_per_sm=options.programs_per_sm,
+    )
+    assert shape.head + shape.tail == rows
+    stage = shape.strips * 8704 + rows * 256
+    assert shape.stages * stage * shape.programs_per_sm <= 227 * 1024
+
+
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        ({"block_m": 24}, r"block_m=24 cannot be chosen; give one of \[8, 16, 32, 64, 128, 256\]"),
+        ({"block_m": 24}, r"block_m=24 cannot be chosen; give one of \(8, 16, 32, 64, 128, 256\)"),
+        ({"block_m": 56, "engine": "gluon"}, "block_m=56 cannot be chosen; give one of 8, 16, 24"),
         ({"num_stages": 0}, "num_stages=0 cannot be chosen; give 1 to 8"),
-        ({"num_warps": True}, r"num_warps=True cannot be chosen; give one of \[4, 8\]"),
+        ({"num_warps": True}, "num_warps=True cannot be chosen; give one of 4, 8"),
         ({"persistent": 1}, "persistent=1 cannot be chosen; give True or False"),
-        ({"row_classes": (16, 8)}, "row_classes=.* ascending multiples of 8"),
+        ({"row_classes": (16, 8)}, r"row_classes=\(16, 8\) .*; give an ascending tuple of one to"),
+        ({"row_classes": (24, 56), "engine": "gluon"}, r"row_classes=\(24, 56\) cannot be chosen"),
+        ({"row_classes": (64,)}, r"block_m=(8|16) and row_classes=\(64,\) contradict each other"),
+        ({"block_m": 64, "engine": "gluon"}, r"block_m=64 and row_classes=\(8, .* contradict"),
+        ({"overlap_epilogue": True, "engine": "gluon"}, "loads always overlap with the epilogue"),
+        ({"flatten_loops": True, "engine": "gluon"}, "flatten_loops=True with engine='gluon'"),
         ({"tile": 8}, "matmul_options has no 'tile'; it has block_k, "),
         ({"engine": "cuda"}, "engine='cuda' cannot be chosen; give one of 'triton', 'gluon', "),
         ({"experts": 0}, "experts=0 .*; give an int from 1 on, or None without routing"),
