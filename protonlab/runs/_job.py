@@ -175,7 +175,8 @@ class Recorded:
             return [
                 f"{shown}: no rank recorded anything. A rank is a Python process that torchrun "
                 "starts, or a script alone; it has to import torch, be able to import protonlab, "
-                "and, if it is alone, to use a GPU (or Triton, where there is none)"
+                "and, if it is alone, to use a GPU (or Triton, where there is none). One that "
+                "could not record has said so above"
             ]
         ranks = max(each.world_size for each in self.manifests.values())
         complete = sum(each.complete for each in self.manifests.values())
@@ -208,6 +209,7 @@ class Recorded:
         share = cost / (step - cost) if step > cost else 0.0
         told = (
             f"Recording cost {_signed(cost)} a step ({100 * share:+.1f} %), against steps without"
+            + (": less than steps differ by themselves" if cost <= 0 else "")
         )
         more = f"; most in rank {worst}, {_signed(costs[worst])}" if len(costs) > 1 else ""
         return [line, f"{told}{more}"]

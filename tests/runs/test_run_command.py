@@ -156,6 +156,15 @@ def test_end_of_a_run_without_a_step_that_ran_unrecorded(tmp_path: Path) -> None
     ]
 
 
+def test_a_cost_below_nothing_is_said_to_be_less_than_steps_differ(tmp_path: Path) -> None:
+    steps = {"steps": 6, "first_step": 4, "step_s": 0.03, "files": ("p.hatchet",)}
+    leave(tmp_path, 0, world_size=1, **steps, overhead_s=-0.01)
+    assert Recorded.of(tmp_path).lines[2] == (
+        "Recording cost -10.0 ms a step (-25.0 %), against steps without: less than steps differ "
+        "by themselves"
+    )
+
+
 def test_failure_is_shown_in_one_line(tmp_path: Path) -> None:
     for rank in range(4):
         leave(tmp_path, rank, state="failed", error="RuntimeError: " + "peer " * 100, files=("p",))
