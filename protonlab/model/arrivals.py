@@ -10,6 +10,7 @@ import pandas as pd
 from protonlab.model.clock_alignment import ClockAlignment, jumps_of, shifts_of
 from protonlab.model.collectives import Collectives
 from protonlab.model.lateness import Lateness, Wording
+from protonlab.model.run_notes import on_ranks
 from protonlab.model.stragglers import Stragglers
 from protonlab.model.units import counted
 
@@ -17,6 +18,10 @@ FEW_COLLECTIVES = 8
 # Of collectives that are the same: how far apart they may end, how fast clocks may drift apart, and
 # in which share of them one may jump.
 _TOGETHER_NS, _MOST_DRIFT, _MANY_JUMPS = 100_000.0, 1e-3, 0.05
+# Two ranks of one group leave so many of the collectives so near to each other: all of them within
+# 40 µs in the recorded run of two GPUs.
+_ALIKE_NS, _MOST = 50_000.0, 0.7
+_MOST_NAMED = 8
 
 
 def judge(collectives: Collectives, clocks: ClockAlignment, skip: int) -> Stragglers:
@@ -105,11 +110,39 @@ def _apart(used: Collectives) -> str:
     drift, start = np.polyfit(time, steady, 1)
     rest = np.abs(steady - start - time[:, None] * drift)
     off = float(np.median(rest, axis=0).max())
-    longest = float(np.median(used.duration.max(axis=1)))
+    # No rank leaves one before the last has come, nor later than its transfer takes.
+    transfer = float(np.median(used.duration.min(axis=1)))
     often = jumps.mean(axis=0).max() > _MANY_JUMPS
-    if off <= max(longest, _TOGETHER_NS) and np.abs(drift).max() < _MOST_DRIFT and not often:
+    if off <= max(transfer, _TOGETHER_NS) and np.abs(drift).max() < _MOST_DRIFT and not often:
         return ""
+    groups = [each for each in _groups(used) if 1 < len(each) < len(used.ranks)]
+    which = "Give the ranks of one: stragglers(ranks=[0, 1])."
+    if groups:
+        others = f" (one of {len(groups)} such groups)" if groups[1:] else ""
+        which = (
+            f"{on_ranks(groups[0]).capitalize()} leave most of theirs together{others}; "
+            f"stragglers(ranks={_as_python(groups[0])}) judges these alone."
+        )
     return (
         "the collectives of the ranks do not end together, as the same ones would, even where "
-        "clocks differ; groups of ranks may talk apart. Make a run of the ranks of one group."
+        f"clocks differ; groups of ranks may talk apart. {which}"
     )
+
+
+def _groups(used: Collectives) -> list[list[int]]:
+    """Ranks that leave most collectives together, as their clocks show it."""
+    end = used.end.astype(np.float64)
+    left, groups = np.arange(len(used.ranks)), []
+    while len(left):
+        later = end[:, left] - end[:, left[:1]]
+        alike = np.abs(later - np.median(later, axis=0)) <= _ALIKE_NS
+        group = alike.mean(axis=0) > _MOST
+        groups.append([used.ranks[place] for place in left[group].tolist()])
+        left = left[~group]
+    return groups
+
+
+def _as_python(ranks: Sequence[int]) -> str:
+    if len(ranks) > 2 and ranks[-1] - ranks[0] == len(ranks) - 1:
+        return f"range({ranks[0]}, {ranks[-1] + 1})"
+    return f"[{', '.join(map(str, ranks[:_MOST_NAMED]))}{', …' if ranks[_MOST_NAMED:] else ''}]"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,10 +59,17 @@ def operation_of(name: str) -> str:
 
 def collective_rows(names: pd.Series) -> BoolArray:
     """Which rows of a column of names (categories) are collective kernels, shape (n,)."""
+    return _rows(names, is_collective)
+
+
+def together_rows(names: pd.Series) -> BoolArray:
+    """Which rows are collectives that no rank leaves before all have come, shape (n,)."""
+    return _rows(names, lambda name: is_collective(name) and operation_of(name) in TOGETHER)
+
+
+def _rows(names: pd.Series, wanted: Callable[[str], bool]) -> BoolArray:
     categories = names.cat.categories
-    flags = np.fromiter(
-        (is_collective(str(name)) for name in categories), np.bool_, len(categories)
-    )
+    flags = np.fromiter((wanted(str(name)) for name in categories), np.bool_, len(categories))
     codes = names.cat.codes.to_numpy()
     rows: BoolArray = np.append(flags, False)[codes]
     return rows

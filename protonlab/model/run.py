@@ -19,7 +19,7 @@ from protonlab.model.profile import Profile
 from protonlab.model.rank_frames import RankFrames
 from protonlab.model.rank_tables import MergedTree, by_rank, long_table
 from protonlab.model.run_comparison import RunComparison, compare_runs
-from protonlab.model.run_notes import first_of, notes_on_run
+from protonlab.model.run_notes import first_of, notes_on_run, on_ranks
 from protonlab.model.straggler_search import stragglers_of
 from protonlab.model.stragglers import Stragglers
 from protonlab.model.trace import Trace
@@ -151,7 +151,7 @@ class Run(JobRanks):
         _check_by(by)
         return by_rank(self._frames, self.profiles, self.metric(metric), by)
 
-    def stragglers(self, *, skip: int = 1) -> Stragglers:
+    def stragglers(self, *, skip: int = 1, ranks: Sequence[int] | None = None) -> Stragglers:
         """Say which rank the others wait for, if any, and how that is known.
 
         From traces: most of the time in a collective is waiting, so the rank that waits least in it
@@ -168,11 +168,13 @@ class Run(JobRanks):
             How many steps to leave out at the beginning: a session's start skews the ranks. A step
             is an entry of the outermost scope, or what the manifests count; where neither is
             there, a quarter of the collectives is left out.
+        ranks
+            Those that talk to each other, where groups of ranks do; None: all.
 
         Raises
         ------
         ProtonLabError
-            If `skip` is negative, or no rank left anything.
+            If `skip` is negative, a rank is not there, or none left anything.
 
         Examples
         --------
@@ -181,7 +183,10 @@ class Run(JobRanks):
         """
         if isinstance(skip, bool) or not isinstance(skip, int) or skip < 0:
             raise ProtonLabError(f"skip={skip!r}; give a number of steps, 0 or more")
-        return stragglers_of(self, skip)
+        unknown = [rank for rank in ranks or () if rank not in self.ranks]
+        if unknown or (ranks is not None and not ranks):
+            raise ProtonLabError(f"ranks={ranks!r}; this run has {on_ranks(self.ranks)}")
+        return stragglers_of(self, skip, self.ranks if ranks is None else {*ranks})
 
     def compare(self, other: Run, *, metric: str = "time") -> RunComparison:
         """Compare this run with a later one: what became slower, faster, new, or went away.

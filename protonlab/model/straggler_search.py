@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -16,32 +17,36 @@ from protonlab.model.straggler_totals import judge_totals, kernel_totals
 from protonlab.model.stragglers import Stragglers
 
 
-def stragglers_of(run: Any, skip: int) -> Stragglers:
-    """Make the result of `Run.stragglers` for a `Run`."""
+def stragglers_of(run: Any, skip: int, ranks: Collection[int]) -> Stragglers:
+    """Make the result of `Run.stragglers` for some ranks of a `Run`."""
     if not run.ranks:
         raise ProtonLabError(
             f"run {run.name!r} holds nothing of any rank. {first_of(run.warnings)}".rstrip()
         )
+    traces, profiles = (
+        {rank: part for rank, part in parts.items() if rank in ranks}
+        for parts in (run.traces, run.profiles)
+    )
     notes = []
     found = None
-    if len(run.traces) > 1:
-        collectives = collectives_of(run.traces, _steps(run))
+    if len(traces) > 1:
+        collectives = collectives_of(traces, _steps(run, traces))
         notes = list(collectives.notes)
         if len(collectives):
-            found = judge(collectives, align_clocks(run.traces, collectives), skip)
-    if found is None and run.profiles:
-        found = judge_steps(run.profiles, skip)
+            found = judge(collectives, align_clocks(traces, collectives), skip)
+    if found is None and profiles:
+        found = judge_steps(profiles, skip)
     if found is None:
-        alone = len(run.traces) > 1 or not run.profiles
-        found = judge_totals(kernel_totals(run.traces if alone else run.tree.source))
+        alone = len(traces) > 1 or not profiles
+        totals = kernel_totals(traces if alone else run.tree.source)
+        found = judge_totals(totals[totals.index.isin(ranks)])
     found = replace(found, notes=tuple(dict.fromkeys((*notes, *found.notes))))
     seen = tuple(found.table.index)
-    if run.missing:
-        found = replace(
-            found, notes=(f"Without ranks that are missing: {listed(run.missing)}.", *found.notes)
-        )
+    if run.missing and len(ranks) == len(run.ranks):
+        text = f"Without ranks that are missing: {listed(run.missing)}."
+        found = replace(found, notes=(text, *found.notes))
     if found.ranks and len(seen) > 1:
-        parts = run.traces if found.source == "traces" else run.profiles or run.traces
+        parts = traces if found.source == "traces" else profiles or traces
         rank, other = found.ranks[0], _usual(found)
         found = replace(found, notes=(cause(rank, parts[rank], other, parts[other]), *found.notes))
     return found
@@ -54,7 +59,7 @@ def _usual(found: Stragglers) -> int:
     return int(rest.index[(len(rest) - 1) // 2]) if len(rest) else found.ranks[0]
 
 
-def _steps(run: Any) -> int | None:
+def _steps(run: Any, ranks: Collection[int]) -> int | None:
     """How many steps every rank counted, where all counted the same."""
-    counts = {run.manifests[rank].steps for rank in run.traces if rank in run.manifests}
+    counts = {run.manifests[rank].steps for rank in ranks if rank in run.manifests}
     return counts.pop() if len(counts) == 1 else None

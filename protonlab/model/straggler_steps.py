@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from protonlab.model.collectives import collective_rows
+from protonlab.model.collectives import collective_rows, together_rows
 from protonlab.model.frames import FloatArray
 from protonlab.model.lateness import Lateness, Wording
 from protonlab.model.profile import Profile
+from protonlab.model.run_notes import printable
 from protonlab.model.stragglers import Stragglers
+from protonlab.model.units import counted
 
 _FEW_STEPS = 3
 _WORDING = Wording("step", "step", "waited least in", "less than", _FEW_STEPS)
@@ -49,6 +51,7 @@ def judge_steps(profiles: Mapping[int, Profile], skip: int) -> Stragglers | None
     # How long a step takes is not in sums of kernels; what they take together comes near.
     unit_ns = float(np.median((compute + inside)[skip:]))
     found = Lateness(ranks, waits[skip:], np.arange(len(waits) - skip), unit_ns, _WORDING)
+    apart = _apart([_launches(profiles[rank], shared) for rank in ranks], shared)
     were = "first step was" if skip == 1 else f"first {skip} steps were"
     notes = [f"The {were} left out: a session's start skews ranks."] if skip else []
     if shared < max(numbers):
@@ -56,10 +59,11 @@ def judge_steps(profiles: Mapping[int, Profile], skip: int) -> Stragglers | None
     table = found.table.assign(
         compute_ns=compute[skip:].mean(axis=0), collective_ns=inside[skip:].mean(axis=0)
     )
+    sentence = f"Cannot tell who is waited for: {apart}" if apart else found.sentence
     return Stragglers(
-        found.sentence,
-        found.found,
-        not found.sentence.startswith("Cannot tell"),
+        sentence,
+        () if apart else found.found,
+        not sentence.startswith("Cannot tell"),
         "steps",
         table,
         "step",
@@ -74,12 +78,38 @@ def _times(profile: Profile) -> tuple[FloatArray, FloatArray]:
     assert profile.repeats is not None
     frames, values = profile.frames, profile.repeats.values
     kernels = (frames["kind"] == "kernel").to_numpy()
-    apart = collective_rows(frames["name"])
+    apart, together = collective_rows(frames["name"]), together_rows(frames["name"])
     frame = values["frame_id"].to_numpy(np.int64)
     step = values["repeat"].to_numpy(np.int64)
     time = values["time_ns"].to_numpy(np.float64, na_value=0.0)
     compute = np.where((kernels & ~apart)[frame], time, 0.0)
-    inside = np.where((kernels & apart)[frame], time, 0.0)
+    inside = np.where((kernels & together)[frame], time, 0.0)
     number = profile.repeats.number
     sums = [np.bincount(step, each, number).astype(np.float64) for each in (compute, inside)]
     return sums[0], sums[1]
+
+
+def _launches(profile: Profile, steps: int) -> pd.Series:
+    """How often each collective was launched in the first steps, index label."""
+    assert profile.repeats is not None
+    frames, values = profile.frames, profile.repeats.values
+    rows = values[(values["repeat"] < steps).to_numpy()]
+    frame = rows["frame_id"].to_numpy(np.int64)
+    kept = together_rows(frames["name"])[frame]
+    labels = frames["label"].astype(object).to_numpy()[frame[kept]]
+    counts: pd.Series = rows.loc[kept, "count"].astype(np.float64).groupby(labels).sum()
+    return counts
+
+
+def _apart(launches: Sequence[pd.Series], steps: int) -> str:
+    """Say that ranks launched not the same collectives, if so."""
+    table = pd.concat(list(launches), axis=1).fillna(0.0)
+    uneven = table.index[table.min(axis=1) < table.max(axis=1)]
+    if not len(uneven):
+        return ""
+    low, high = int(table.loc[uneven[0]].min()), int(table.loc[uneven[0]].max())
+    return (
+        f"ranks launched {printable(str(uneven[0]))} {low:,} to {high:,} times in "
+        f"{counted(steps, 'step')}, so groups of ranks talk apart. Give the ranks of one: "
+        "stragglers(ranks=[0, 1])."
+    )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from protonlab.model.collectives import collective_rows
+from protonlab.model.collectives import collective_rows, together_rows
 from protonlab.model.frames import FloatArray
 from protonlab.model.lateness import lateness
 from protonlab.model.outliers import OUTLYING, robust_z
@@ -21,14 +21,17 @@ _SUMS = "sums over all steps hold the first one, which a session's start skews"
 
 
 def kernel_totals(run: Mapping[int, Trace] | RankFrames) -> pd.DataFrame:
-    """Sum the time of kernels on each rank, index ``rank``: ``compute_ns``, ``collective_ns``."""
+    """Sum the time of kernels on each rank, index ``rank``: ``compute_ns``, ``collective_ns``.
+
+    Broadcasts, sends and receives are in neither: in them not every rank waits for all others.
+    """
     if isinstance(run, RankFrames):
         rows = np.flatnonzero(run.kernel >= 0)
         time = run.table["time_ns"].to_numpy(np.float64, na_value=0.0)[rows]
-        apart = collective_rows(run.table["name"])[rows]
+        names = run.table["name"]
         sums = [
-            np.bincount(run.place[rows], np.where(kept, time, 0.0), len(run.ranks))
-            for kept in (~apart, apart)
+            np.bincount(run.place[rows], np.where(kept[rows], time, 0.0), len(run.ranks))
+            for kept in (~collective_rows(names), together_rows(names))
         ]
         ranks = run.ranks
     else:
@@ -44,8 +47,8 @@ def _of_trace(trace: Trace) -> tuple[float, float]:
     events = trace.events
     kernels = (events["kind"] == "kernel").to_numpy() & (trace.unit == "ns")
     time = events[trace.duration].to_numpy(np.float64, na_value=0.0)
-    apart = collective_rows(events["name"])
-    return float(time[kernels & ~apart].sum()), float(time[kernels & apart].sum())
+    apart, together = collective_rows(events["name"]), together_rows(events["name"])
+    return float(time[kernels & ~apart].sum()), float(time[kernels & together].sum())
 
 
 def judge_totals(totals: pd.DataFrame) -> Stragglers:
@@ -87,8 +90,8 @@ def _judged(table: pd.DataFrame) -> tuple[str, tuple[int, ...]]:
             f" By the time of kernels none of {len(ranks)} ranks stands out."
         )  # fmt: skip
         return (
-            "Cannot tell who is waited for: no collective kernel of NCCL was recorded (gloo's "
-            f"collectives run on the CPU, where Proton does not see them).{tail}"
+            "Cannot tell who is waited for: no all-reduce, all-gather or reduce-scatter of NCCL's "
+            f"was recorded (gloo's run on the CPU, where Proton does not see them).{tail}"
         ), ()
     least = int(inside.argmin())
     less = lateness(inside[None])[0][least]
