@@ -47,7 +47,6 @@ class Proton:
         self.records_vectors = self.records_device_tensors
         # Kernels that write metrics on the GPU; the interpreter can do without.
         self.helpers_missing = self.records_device_tensors and not knobs.runtime.interpret
-        self.reads_memory = hasattr(libproton, "get_data_msgpack")
         self.has_phases = hasattr(libproton, "advance_data_phase")
         self.backends = _backends(libproton)
         self.live: dict[int, str] = {}  # our sessions: id -> name and mode, for messages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -87,11 +87,6 @@ def _class_of(opcode: str, language: int) -> str:
         if re.match(patterns[language], opcode):
             return name
     return OTHER
-
-
-def instructions_in(counts: Mapping[str, int]) -> int:
-    """Sum over all classes."""
-    return sum(counts.values())
 
 
 @dataclass(frozen=True)

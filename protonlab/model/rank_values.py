@@ -17,8 +17,6 @@ from protonlab.model.profile import Profile
 from protonlab.model.rank_frames import RankFrames
 from protonlab.model.rank_groups import RankGroups
 
-SPREAD_COLUMNS = ("ranks", "median", "min", "max", "lowest", "highest", "spread")
-
 
 @dataclass(frozen=True, eq=False)
 class RankValues:

@@ -20,7 +20,6 @@ from protonlab.model.writing import write_atomically
 
 ROOFS_VERSION = 1
 MEASURED, DATA_SHEET = "measured", "data sheet"
-BANDWIDTHS = ("copy", "read")
 # Name of a matmul roof -> width of its operands in bits, as in ``flops16``.
 WIDTH_OF = {"fp8": 8, "bf16": 16, "tf32": 32, "fp32": 32, "fp64": 64}
 

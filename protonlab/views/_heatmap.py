@@ -19,7 +19,7 @@ from protonlab.views.boxes import box_traces
 from protonlab.views.differences import is_better_high
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.hover import caption, hover_text
-from protonlab.views.layout import beside_of, empty_layout, fixed_axis, layout_of, title_of
+from protonlab.views.layout import empty_layout, fixed_axis, layout_of, names_axis, title_of
 from protonlab.views.names import (
     LONGEST_LABEL,
     LONGEST_TICK,
@@ -168,13 +168,14 @@ def _figure(run: Run, metric: Metric, grid: _Grid, title: str, notes: list[str])
     words = _words(metric)
     traces = box_traces(table, words)
     rows = legend_rows(traces, ticks, [""])
+    high = max(len(ticks), theme.LOWEST)
     layout = layout_of(
         "heatmap",
         title,
-        max(len(ticks), theme.LOWEST),
+        high,
         legend=rows,
         notes=notes,
-        beside=beside_of(ticks),
+        names=ticks,
         under=_AXIS_ROOM,
     )
     if rows > 1:  # a wide page needs fewer rows than these; what is left over goes to the bottom
@@ -196,17 +197,7 @@ def _figure(run: Run, metric: Metric, grid: _Grid, title: str, notes: list[str])
         | {
             "bargap": 0.06,
             "xaxis": axis,
-            "yaxis": {
-                "range": [max(len(ticks), theme.LOWEST) - 0.5, -0.5],
-                "tickvals": list(range(len(ticks))),
-                "ticktext": ticks,
-                "ticks": "",
-                "ticklabelstandoff": 6,
-                "automargin": True,
-                "showgrid": False,
-                "zeroline": False,
-                "fixedrange": True,
-            },
+            "yaxis": names_axis(ticks, high),
         },
     )
 

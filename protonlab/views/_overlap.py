@@ -172,16 +172,17 @@ def _layout(
 ) -> dict[str, Any]:
     said = _said(rows, crossings)
     notes = [f"{said[0].upper()}{said[1:]}.", f"Measured on {sweep.where}, in interleaved pairs."]
-    beside = _TICK_ROOM - theme.MARGIN["l"]
     layout = layout_of(
-        "sweep", title, _ROWS, legend=1, notes=notes, beside=beside, under=_AXIS_ROOM
+        "sweep",
+        title,
+        _ROWS,
+        legend=1,
+        notes=notes,
+        ticks=_TICK_ROOM,
+        above=_LABEL_ROOM,
+        under=_AXIS_ROOM,
     )
-    layout["height"] += _LABEL_ROOM
-    layout["margin"] |= {
-        "t": layout["margin"]["t"] + _LABEL_ROOM,
-        "l": _TICK_ROOM,
-        "r": 2 * theme.MARGIN["r"],
-    }
+    layout["margin"]["r"] *= 2
     values = [value for trace in drawn for value in trace["y"]] + [0.0] * (show == "difference")
     low, high = min(values), max(values)
     padding = _PADDING * (high - low) or 1.0

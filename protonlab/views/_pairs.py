@@ -87,16 +87,17 @@ def pairs(
         return figure
     low, high = _reach(comparison, references)
     inside = [line for line in references if low <= line.value <= high]
-    beside = _TICK_ROOM - theme.MARGIN["l"]
     layout = layout_of(
-        "pairs", heading, _ROWS, legend=1, notes=notes, beside=beside, under=_AXIS_ROOM
+        "pairs",
+        heading,
+        _ROWS,
+        legend=1,
+        notes=notes,
+        ticks=_TICK_ROOM,
+        above=_LABEL_ROOM,
+        under=_AXIS_ROOM,
     )
-    layout["height"] += _LABEL_ROOM
-    layout["margin"] |= {
-        "t": layout["margin"]["t"] + _LABEL_ROOM,
-        "l": _TICK_ROOM,
-        "r": 2 * theme.MARGIN["r"],
-    }
+    layout["margin"]["r"] *= 2
     last = len(comparison)
     layout |= {
         "xaxis": fixed_axis("pair", (0.0, last + max(1.0, 0.02 * last))),

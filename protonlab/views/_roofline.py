@@ -155,14 +155,10 @@ def _figure(
         _ROWS,
         legend=1,
         notes=notes,
-        beside=_TICK_ROOM - theme.MARGIN["l"],
+        ticks=_TICK_ROOM,
+        above=_TITLE_ROOM,
         under=_AXIS_ROOM,
     )
-    layout["height"] += _TITLE_ROOM
-    layout["margin"] |= {
-        "t": layout["margin"]["t"] + _TITLE_ROOM,
-        "l": _TICK_ROOM,
-    }
     beside = list(roof_labels(roofs, products, x_reach))
     layout["annotations"] += beside
     layout |= {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
@@ -20,7 +21,7 @@ from protonlab.views._timeline_time import TimeAxis
 from protonlab.views._timeline_words import lane_texts, notes_of, title_for
 from protonlab.views.boxes import box_traces, needs_legend
 from protonlab.views.figure import ProfileFigure
-from protonlab.views.layout import beside_of, empty_layout, layout_of, legend_places, title_of
+from protonlab.views.layout import empty_layout, layout_of, legend_places, names_axis, title_of
 from protonlab.views.names import cleaned, escaped, shortened
 
 _AXIS_ROOM = 42  # pixels below the lanes, for ticks and title
@@ -194,53 +195,24 @@ def _layout(
     used = [role for role in theme.ROLES if role != "scope" and (table["role"] == role).any()]
     words = [names.get(role, theme.ROLES[role].name) for role in used]
     legend = 1 + max((row for _, row in legend_places(words)[0]), default=0)
-    number = rows.first[-1]
+    high = max(rows.first[-1], theme.LOWEST)
     lanes = lane_texts(source.trace, rows, source.work)
     layout = layout_of(
         "timeline",
         title_for(source.trace, axis, source.reach, source.work),
-        max(number, theme.LOWEST),
+        high,
         legend=legend if needs_legend(table) else 0,
         notes=notes,
-        beside=beside_of(lanes),
+        names=lanes,
         under=_AXIS_ROOM,
     )
-    low, high = (float(axis.of_values(end)) for end in source.reach)
-    margin = (high - low) * 0.01
-    seen = [float(axis.of_values(end)) for end in part]
-    if part == source.reach:
-        seen = [low - margin, high + margin]
     layout["meta"]["protonlab"]["config"] = {"modeBarButtons": [_BUTTONS]}
+    middles = [(begin + end - 1) / 2 for begin, end in pairwise(rows.first)]
     return layout | {
         "bargap": 0.1,
         "dragmode": "zoom",
-        "xaxis": {
-            "range": seen,
-            "title": {
-                "text": axis.title,
-                "standoff": 4,
-                "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
-            },
-            "showgrid": True,
-            "gridcolor": theme.GRID.light,
-            "zeroline": False,
-            "ticks": "",
-            **{"minallowed": low - margin, "maxallowed": high + margin},
-        },
-        "yaxis": {
-            "range": [max(number, theme.LOWEST) - 0.5, -0.5],
-            "tickvals": [
-                (begin + end - 1) / 2
-                for begin, end in zip(rows.first, rows.first[1:], strict=False)
-            ],
-            "ticktext": lanes,
-            "ticks": "",
-            "ticklabelstandoff": 6,
-            "automargin": True,
-            "showgrid": False,
-            "zeroline": False,
-            "fixedrange": True,
-        },
+        "xaxis": _time_axis(source, part),
+        "yaxis": names_axis(lanes, high, middles),
         "shapes": [
             {
                 "type": "line",
@@ -250,4 +222,26 @@ def _layout(
             }
             for begin in rows.first[1:-1]
         ],
+    }
+
+
+def _time_axis(source: _Source, part: tuple[float, float]) -> dict[str, Any]:
+    axis = source.axis
+    low, high = (float(axis.of_values(end)) for end in source.reach)
+    margin = (high - low) * 0.01
+    seen = [float(axis.of_values(end)) for end in part]
+    if part == source.reach:
+        seen = [low - margin, high + margin]
+    return {
+        "range": seen,
+        "title": {
+            "text": axis.title,
+            "standoff": 4,
+            "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
+        },
+        "showgrid": True,
+        "gridcolor": theme.GRID.light,
+        "zeroline": False,
+        "ticks": "",
+        **{"minallowed": low - margin, "maxallowed": high + margin},
     }

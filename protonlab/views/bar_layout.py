@@ -12,7 +12,7 @@ from protonlab.model import Metric
 from protonlab.model.frames import FloatArray
 from protonlab.views import theme
 from protonlab.views.figure import ProfileFigure
-from protonlab.views.layout import beside_of, layout_of
+from protonlab.views.layout import STANDOFF, layout_of, names_axis
 from protonlab.views.names import escaped, text_width, unmarked
 from protonlab.views.reference_lines import ReferenceLine, notes_of, shapes_of
 
@@ -21,7 +21,6 @@ _LEGEND_ENTRY = 45  # pixels that plotly puts around a text in the legend
 _VALUE_PADDING = 14  # pixels around a value
 _AIR = "\u00a0"  # between a bar and its value, which plotly would let touch
 _LEAST_ROOM = 340  # pixels for bars on a narrow page
-_STANDOFF = 6  # pixels between a name and its bar
 
 
 class BarsFigure(ProfileFigure):
@@ -56,31 +55,20 @@ def bar_layout(
     tall
         Height of a bar's row, in rows of the page.
     """
-    names = max(text_width(unmarked(tick)) for tick in ticks) + _STANDOFF
+    names = max(text_width(unmarked(tick)) for tick in ticks) + STANDOFF
     room = theme.NOMINAL_WIDTH - names - theme.MARGIN["l"] - theme.MARGIN["r"]
     after, ahead = _value_room(values[:, 0], texts)
     reach = reach_of(values, lines, ahead / max(room - after - ahead, 1.0))
     rows = math.ceil(len(ticks) * tall)
-    beside = beside_of(ticks)
-    layout = layout_of("bars", title, rows, legend=legend, notes=notes, beside=beside) | {
+    above = theme.ROW_HEIGHT * len(lines)
+    layout = layout_of(
+        "bars", title, rows, legend=legend, notes=notes, names=ticks, above=above
+    ) | {
         "xaxis": {"visible": False, "range": list(reach), "fixedrange": True},
-        "yaxis": {
-            "range": [len(ticks) - 0.5, -0.5],
-            "tickvals": list(range(len(ticks))),
-            "ticktext": list(ticks),
-            "ticks": "",
-            "ticklabelstandoff": _STANDOFF,
-            "automargin": True,
-            "showgrid": False,
-            "zeroline": False,
-            "fixedrange": True,
-        },
+        "yaxis": names_axis(ticks, len(ticks)),
         "shapes": shapes_of(lines),
     }
     layout["annotations"] += notes_of(lines, metric, reach)
-    above = theme.ROW_HEIGHT * len(lines)
-    layout["margin"]["t"] += above
-    layout["height"] += above
     if legend > 1:  # a wide page needs fewer rows than these; what is left over goes to the bottom
         top = theme.LEGEND_HEIGHT * legend + theme.MARGIN["b"]
         layout["legend"] |= {"y": top / layout["height"], "yanchor": "top"}

@@ -10,6 +10,7 @@ from protonlab.views.names import cleaned, escaped, shortened, text_width, unmar
 
 View = Literal["flame", "bars", "timeline", "roofline", "pairs", "sweep", "heatmap"]
 _NOTE_WIDTH = 660  # pixels, which a notebook beside a file browser has room for
+STANDOFF = 6  # pixels between a name and its row
 _SURE = 0.9  # of an estimated width: what is shifted by it stays on the page
 _SWATCH, _GAP = 18, 20  # pixels of a legend: before a text, and behind it
 
@@ -27,7 +28,9 @@ def layout_of(
     *,
     legend: int = 0,
     notes: Sequence[str] = (),
-    beside: float = 0,
+    names: Sequence[str] = (),
+    ticks: int = 0,
+    above: int = 0,
     under: int = 0,
 ) -> dict[str, Any]:
     """Layout of a figure; its axes are the view's.
@@ -44,8 +47,12 @@ def layout_of(
         Rows that the explanation of the colours takes: 0 when they need none, True for one.
     notes
         Sentences under the boxes, not escaped; each begins a line, at the left of the page.
-    beside
-        Pixels that names or ticks take at the left of the boxes.
+    names
+        Escaped names at the left of the boxes, for which plotly makes room (`names_axis`).
+    ticks
+        Pixels at the left for an axis of numbers.
+    above
+        Pixels between the title and the boxes.
     under
         Pixels that an axis takes between the boxes and the sentences.
     """
@@ -53,7 +60,15 @@ def layout_of(
     below = theme.LEGEND_HEIGHT * legend
     if lines:
         below += theme.NOTE_HEIGHT * len(lines) + _GAP // 2
-    margin = theme.MARGIN | {"b": theme.MARGIN["b"] + below + under}
+    left, top = theme.MARGIN["l"], theme.MARGIN["t"]
+    margin = {
+        **theme.MARGIN,
+        "l": ticks or left,
+        "t": top + above,
+        "b": theme.MARGIN["b"] + below + under,
+    }
+    beside = _SURE * max(map(text_width, map(unmarked, names)), default=0.0)
+    beside += margin["l"] - left
     return {
         "template": "none",
         "meta": {"protonlab": {"view": view, "dark": theme.DARK_TWINS}},
@@ -66,7 +81,7 @@ def layout_of(
             "font": {"size": theme.TITLE_SIZE, "color": theme.TEXT.light},
             **{"x": 0, "xanchor": "left", "xref": "container"},
             **{"y": 1, "yanchor": "top", "yref": "container"},
-            "pad": {"t": 14, "l": margin["l"]},
+            "pad": {"t": 14, "l": left},
         },
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
@@ -134,11 +149,6 @@ def empty_layout(view: View, title: str, why: str) -> dict[str, Any]:
     }
 
 
-def beside_of(ticks: Sequence[str]) -> float:
-    """Pixels that escaped names take at the left of boxes; rather too few than too many."""
-    return _SURE * max(text_width(unmarked(tick)) for tick in ticks)
-
-
 def _wrapped(note: str) -> Iterator[str]:
     line = ""
     for word in note.split():
@@ -159,6 +169,33 @@ def _footnote(notes: Sequence[str], beside: float, under: int) -> dict[str, Any]
         "showarrow": False,
         "align": "left",
         "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
+    }
+
+
+def names_axis(
+    names: Sequence[str], rows: float, places: Sequence[float] | None = None
+) -> dict[str, Any]:
+    """Give an axis of names from top to bottom.
+
+    Parameters
+    ----------
+    names
+        Escaped.
+    rows
+        Rows of the whole axis.
+    places
+        Row of each name; by default the rows from 0.
+    """
+    return {
+        "range": [rows - 0.5, -0.5],
+        "tickvals": list(range(len(names)) if places is None else places),
+        "ticktext": list(names),
+        "ticks": "",
+        "ticklabelstandoff": STANDOFF,
+        "automargin": True,
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
     }
 
 

@@ -70,7 +70,7 @@ def test_here_a_session_records(found: Diagnosis) -> None:
 
 def test_features_are_those_of_this_triton(found: Diagnosis) -> None:
     features = check(found, "Proton")
-    whole = _proton.require().reads_memory
+    whole = _proton.require().has_phases
     assert features.state == ("ok" if whole else "warning")
     listed = "hook objects, tensors as metrics, vectors as metrics, data in memory, msgpack, phases"
     assert features.finding == (listed if whole else f"without {listed}")
