@@ -68,7 +68,7 @@ if HAS_GLUON:
             mbarrier.arrive(barriers.index(1 - place), count=1)
 
     @gluon.jit
-    def barriers_kernel(out: gl.tensor, turns: gl.tensor) -> None:
+    def barriers_kernel(out: gl.tensor, turns: gl.tensor, INVALIDATE: gl.constexpr) -> None:
         """Two partitions and two mbarriers: what a ring is made of, and nothing to go round."""
         barriers = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
         mbarrier.init(barriers.index(0), count=1)
@@ -81,14 +81,17 @@ if HAS_GLUON:
             [1],
             [40],
         )
+        if INVALIDATE:
+            mbarrier.invalidate(barriers.index(0))
+            mbarrier.invalidate(barriers.index(1))
 
 
-def turns(kernel: Any) -> Callable[[], float]:
+def turns(kernel: Any, **constants: bool) -> Callable[[], float]:
     """Run a kernel of two partitions; 0 if both have stored their last number."""
 
     def run() -> float:
         out = torch.zeros(2 * PROGRAMS, dtype=torch.int32).to(DEVICE)
-        kernel[(PROGRAMS,)](out, TURNS, num_warps=4)
+        kernel[(PROGRAMS,)](out, TURNS, num_warps=4, **constants)
         return float(out.tolist() != [TURNS - 1] * 2 * PROGRAMS)
 
     return run
@@ -99,5 +102,7 @@ def cases() -> dict[str, Callable[[], float]]:
     found = {"more than 48 KB of shared memory": large}
     if HAS_GLUON and DEVICE == "cuda":  # Gluon is not interpreted
         found["warp_specialize alone"] = turns(partitions_kernel)
-        found["warp_specialize and two mbarriers"] = turns(barriers_kernel)
+        name = "warp_specialize and two mbarriers"
+        found[name] = turns(barriers_kernel, INVALIDATE=False)
+        found[f"{name}, invalidated"] = turns(barriers_kernel, INVALIDATE=True)
     return found

@@ -1,9 +1,11 @@
-"""What compute-sanitizer said, as counts: of which kind, in which kernel, during which case."""
+"""What compute-sanitizer said, as counts: of which kind, where, during which case, and whose."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,18 +52,19 @@ def read(text: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``cases`` (name -> error), ``findings`` (a list of dicts with ``count``, most first),
-        ``summary`` (the sanitizer's last line; None if it did not come to it) and ``unknown``
-        (the first line of each thing that it said of a kind that is not known here).
+        ``cases`` (name -> error, None if it did not end), ``findings`` (a list of dicts with
+        ``count``, most first), ``summary`` (the sanitizer's last line; None if it did not come to
+        it) and ``unknown`` (the first line of each thing of a kind that is not known here).
     """
-    cases: dict[str, float] = {}
+    cases: dict[str, float | None] = {}
     counts: Counter[Finding] = Counter()
     waiting: list[Finding] = []  # for the name of their case
     unknown, summary, block = [], None, ""
     for line in [*text.splitlines(), _PREFIX]:
         found = _CASE.match(line)
         if found:
-            cases[found["name"]] = float(found["error"])
+            error = float(found["error"])
+            cases[found["name"]] = None if math.isnan(error) else error
             counts.update(Finding(f.kind, f.kernel, f.places, found["name"]) for f in waiting)
             waiting = []
         elif _SUMMARY.match(line):
@@ -79,6 +82,30 @@ def read(text: str) -> dict[str, Any]:
     counts.update(waiting)
     listed = [{**vars(finding), "count": count} for finding, count in counts.most_common()]
     return {"cases": cases, "findings": listed, "summary": summary, "unknown": unknown}
+
+
+def attribute(runs: Iterable[dict[str, Any]], hand_overs: Container[tuple[str, Any]]) -> None:
+    """Say of each finding whose it is, as its ``of``.
+
+    ``"hand-over"`` for accesses at places that `hand_over` found in machine code, ``"loader"`` for
+    failed calls of CUDA's API that kernels without anything of ours fail in, too, else ``"open"``.
+    """
+    runs = [*runs]
+    loader = {
+        (finding["kind"], finding["kernel"])
+        for run in runs
+        for finding in run["findings"]
+        if run["group"] == "bystanders" and finding["kind"].startswith("API call")
+    }
+    for run in runs:
+        for finding in run["findings"]:
+            race = finding["kind"].startswith(("race", "hazard"))
+            if race and (finding["kernel"], tuple(finding["places"])) in hand_overs:
+                finding["of"] = "hand-over"
+            elif (finding["kind"], finding["kernel"]) in loader:
+                finding["of"] = "loader"
+            else:
+                finding["of"] = "open"
 
 
 def _finding(block: str) -> Finding | None:

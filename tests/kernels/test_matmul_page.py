@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -10,15 +10,8 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def tables() -> ModuleType:
-    """The benchmark's own module; benchmarks are no package."""
-    place = Path(__file__).parents[1] / "benchmarks" / "matmul_tables.py"
-    spec = importlib.util.spec_from_file_location("matmul_tables", place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def tables(benchmark_module: Callable[[str], ModuleType]) -> ModuleType:
+    return benchmark_module("matmul_tables")
 
 
 def test_the_page_has_every_table_as_measured(tables: ModuleType) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import triton
@@ -123,7 +125,10 @@ def test_an_arrival_for_each_product_means_serialised() -> None:
     ids=["plain", "gluon"],
 )
 def test_kernels_keep_the_registers_of_their_products(
-    kernels: list[str], tmp_path: Path, project: Path
+    kernels: list[str],
+    tmp_path: Path,
+    project: Path,
+    benchmark_module: Callable[[str], ModuleType],
 ) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(project)]))
@@ -134,10 +139,13 @@ def test_kernels_keep_the_registers_of_their_products(
     )
     assert result.returncode == 0, result.stderr[-3000:]
     for name in kernels:
-        found = read((tmp_path / f"{name}.sass").read_text())
+        sass = (tmp_path / f"{name}.sass").read_text()
+        found = read(sass)
         assert found.products > 0
         assert not found.overwritten
         assert not found.serialised
+        hand_overs = benchmark_module("hand_over").hand_overs(sass)
+        assert len(hand_overs) == name.startswith("gluon")  # what sanitize.py takes for Triton's
         if name.startswith("plain"):  # else assemblers older than this one may write to them
             code = (tmp_path / f"{name}.ttgir").read_text()
             assert "pendings = 0" in code

@@ -1,10 +1,8 @@
-"""What compute-sanitizer writes is counted by kind, kernel, place and case."""
+"""What compute-sanitizer writes is counted by kind, kernel, place and case, and by whose it is."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
@@ -29,6 +27,7 @@ case first: 1.6e-03
 =========     and Read access at ring+0x570 in handover.py:43 [2 hazards]
 =========
 case second, of two: 2.0e-03
+case third: nan
 ========= Invalid __global__ read of size 4 bytes
 =========     at matmul_kernel+0x1230 in _matmul_kernel.py:12
 =========     by thread (0,0,0) in block (0,0,0)
@@ -41,22 +40,13 @@ case second, of two: 2.0e-03
 
 
 @pytest.fixture
-def report(project: Path) -> ModuleType:
-    """The benchmark's own module; benchmarks are no package."""
-    place = project / "tests" / "benchmarks" / "sanitizer_report.py"
-    spec = importlib.util.spec_from_file_location("sanitizer_report", place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "sanitizer_report", module)  # dataclasses look there
-        spec.loader.exec_module(module)
-    return module
+def report(benchmark_module: Callable[[str], ModuleType]) -> ModuleType:
+    return benchmark_module("sanitizer_report")
 
 
 def test_findings_are_counted(report: ModuleType) -> None:
     found = report.read(TEXT.format(summary="========= ERROR SUMMARY: 5 errors"))
-    assert found["cases"] == {"first": 1.6e-3, "second, of two": 2e-3}
+    assert found["cases"] == {"first": 1.6e-3, "second, of two": 2e-3, "third": None}
     assert found["summary"] == "5 errors"
     assert found["unknown"] == ["Something that nobody has seen"]
     hand_over = {"kernel": "ring", "places": ("0x4a0", "0x570"), "case": "second, of two"}
@@ -82,3 +72,21 @@ def test_findings_are_counted(report: ModuleType) -> None:
 
 def test_a_check_that_did_not_end_has_no_summary(report: ModuleType) -> None:
     assert report.read(TEXT.format(summary=""))["summary"] is None
+
+
+def test_only_what_is_known_to_be_tritons_is_not_open(report: ModuleType) -> None:
+    """The hand-over by its places, the loader's failed call since a kernel of Triton's has it."""
+
+    def whose(hand_overs: set[tuple[str, tuple[str, str]]], *others: str) -> dict[str, str]:
+        text = TEXT.format(summary="========= ERROR SUMMARY: 5 errors")
+        runs = [{"group": "ours", **report.read(text)}]
+        runs += [{"group": group, **report.read(text)} for group in others]
+        report.attribute(runs, hand_overs)
+        return {finding["kind"].split(":")[0]: finding["of"] for finding in runs[0]["findings"]}
+
+    everything_open = dict.fromkeys(("hazard", "API call", "race", "access"), "open")
+    assert whose(set()) == everything_open
+    assert whose({("ring", ("0x4a0", "0x580")), ("wheel", ("0x4a0", "0x570"))}) == everything_open
+    handed = {"hazard": "hand-over", "race": "hand-over"}
+    assert whose({("ring", ("0x4a0", "0x570"))}) == everything_open | handed
+    assert whose(set(), "bystanders") == everything_open | {"API call": "loader"}
