@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -162,7 +161,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return importlib.metadata.version("protonlab")
+        return importlib.import_module("importlib.metadata").version("protonlab")
     if name == "recorded":
         return importlib.import_module("protonlab.recorded")
     if name not in _HOME:

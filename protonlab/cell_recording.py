@@ -9,10 +9,12 @@ from typing import Any, Self
 
 from protonlab import capture, display
 from protonlab.errors import CaptureError, MetricError
-from protonlab.model import Profile, Trace
+from protonlab.model import Profile, Run, Trace
 from protonlab.option_line import OptionLine
 from protonlab.repetition import Repetition
 from protonlab.watch import Watch
+
+_OURS = (Profile, Trace, Run)  # a cell that runs again takes its own name
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,9 @@ class CellRecording:
         self, variables: MutableMapping[str, Any], *, shows: bool = True
     ) -> Profile | Trace | None:
         """Stop, leave the profile or trace in the user's variables, and show it."""
+        name = self.options.name
+        older = variables.get(name) if name is not None else None
+        is_ours = older is None or isinstance(older, _OURS)
         profile: Profile | Trace | None = None  # an older one under the name would mislead
         with ExitStack() as stack:
             stack.callback(self.watch.clear)
@@ -75,9 +80,11 @@ class CellRecording:
             except CaptureError as error:
                 print(error)
             finally:  # also when an interrupt comes here
-                for name in ("_proton", self.options.name):
-                    if name is not None:
-                        variables[name] = profile
+                variables["_proton"] = profile
+                if name is not None and (is_ours or profile is not None):
+                    variables[name] = profile
+            if profile is not None and not is_ours:
+                print(f"{name} was a {type(older).__name__}, and is what this cell recorded now")
             if profile is not None and shows:
                 self._show(profile)
         return profile

@@ -190,7 +190,7 @@ def _next_option(text: str, *, is_statement: bool) -> tuple[Option, str, str] | 
         rest = rest.lstrip()
     value = _QUOTED.match(rest) or _WORD.match(rest)
     if value is None:
-        raise UsageError(f"{option.name} has no value; for example {option.example}")
+        raise UsageError(_without_value(option))
     text = value["value"] if value.re is _QUOTED else value[0]
     if value.re is _WORD and text[0] in "\"'":
         raise UsageError(f"{option.name}={rest}: the quote {text[0]} is not closed")
@@ -232,8 +232,12 @@ def _variable(word: str) -> str:
         )
     option = next((option for option in OPTIONS if option.name == word), None)
     if option is not None:
-        raise UsageError(f"{word} has no value; for example {option.example}")
+        raise UsageError(_without_value(option))
     return word
+
+
+def _without_value(option: Option) -> str:
+    return f"{option.name} has no value; write it without spaces, for example {option.example}"
 
 
 def _agreed(values: dict[str, Any]) -> dict[str, Any]:

@@ -73,10 +73,19 @@ def test_cell_line(text: str, name: str | None, values: dict[str, Any]) -> None:
             "quotes, and a list has none: record=bytes,n_tokens",
         ),
         ("include=a include=b", "include is given twice; leave one of the two out"),
-        ("include=", "include has no value; for example include=_p_matmul.*"),
-        ("--include", "include has no value; for example include=_p_matmul.*"),
-        ("include = scale.*", "include has no value; for example include=_p_matmul.*"),
-        ("view", "view has no value; for example view=flame,table"),
+        (
+            "include=",
+            "include has no value; write it without spaces, for example include=_p_matmul.*",
+        ),
+        (
+            "--include",
+            "include has no value; write it without spaces, for example include=_p_matmul.*",
+        ),
+        (
+            "include = scale.*",
+            "include has no value; write it without spaces, for example include=_p_matmul.*",
+        ),
+        ("view", "view has no value; write it without spaces, for example view=flame,table"),
         ("include='a b", "include='a b: the quote ' is not closed"),
         (
             "record=bytes, n_tokens",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,19 @@ def test_view_none_silences_the_profile_but_not_the_value(notebook: Notebook) ->
     assert notebook.run("%%proton view=none\ndouble()").out == "Out[1]: 7\n"
     assert notebook.run("%%proton view=none\ndouble();").out == ""
     assert notebook.launches() == {"p_double": 1}
+
+
+def test_a_name_that_was_taken_by_something_else_is_said(notebook: Notebook) -> None:
+    ran = notebook.run("%%proton x view=none\ndouble();")
+    assert ran.out == "x was a Tensor, and is what this cell recorded now\n"
+    assert notebook.launches("x") == {"p_double": 1}
+    notebook.run("x = torch.ones(16, device=device())")
+    notebook.run("%%proton x\nimport triton.profiler\ntriton.profiler.finalize()")
+    assert notebook["x"] is not None  # nothing was recorded that could take its place
+    for file in Path().glob("proton*"):
+        file.unlink()
+    assert notebook.run("%%proton run1 view=none\ndouble();").out == ""
+    assert notebook.run("%%proton run1 view=none\ndouble();").out == ""
 
 
 def test_options_reach_the_session(notebook: Notebook) -> None:
