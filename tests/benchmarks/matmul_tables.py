@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,26 @@ def flatten() -> str:
     return lines(["K (steps a tile)", "tokens", *variants[:3], "Gluon"], rows)
 
 
+def sanitizer() -> str:
+    """Cases that compute-sanitizer checked, and its findings: Triton's own, and those left open."""
+    rows = []
+    for version in ("3.9", "3.6"):
+        name = f"sanitize_h200_triton_{version}"
+        if not (RESULTS / f"{name}.json").exists():
+            continue
+        runs = [run for run in load(name)["runs"] if run["group"] != "bystanders"]
+        for check in dict.fromkeys(run["check"] for run in runs if run["check"] != "alone"):
+            found: Counter[str] = Counter()
+            mine = [run for run in runs if run["check"] == check]
+            for finding in (finding for run in mine for finding in run["findings"]):
+                found[finding["of"]] += finding["count"]
+            cases = sum(run["ended"] and run["right"] and len(run["cases"]) for run in mine)
+            whose = [str(found[of]) for of in ("hand-over", "loader", "open")]
+            rows.append([version, check, str(cases), *whose])
+    rows.sort(key=lambda row: (-float(row[0]), row[1]))
+    return lines(["Triton", "check", "cases", "hand-over", "loader", "open"], rows)
+
+
 def _bold(value: float, bold: bool) -> str:
     mark = "**" if bold else ""
     return f"{mark}{value:.1f}{mark}"
@@ -170,6 +191,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "schedules": schedules,
     "dense": dense,
     "flatten": flatten,
+    "sanitizer": sanitizer,
 }
 
 
