@@ -22,13 +22,13 @@ def convert(source: Path, target: Path, name: str | None) -> None:
 
     \b
     .hatchet           Proton's own JSON, also for proton-viewer
-    .parquet           a table of frames
+    .parquet           a table of frames, which loads again
     .speedscope.json   for speedscope.app
     .folded            for flamegraph.pl and inferno
-    .csv               a table of frames
+    .csv               a table of frames, for spreadsheets
     .chrome_trace      for Perfetto; from a trace
 
-    A name that ends in .gz as well gets it gzipped.
+    A name that ends in .gz as well, other than .parquet, gets it gzipped.
     """  # noqa: D301  # click keeps the lines behind a real backspace
     from protonlab.formats import load
     from protonlab.model import Trace
