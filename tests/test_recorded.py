@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from protonlab import Profile, Trace, recorded
+from protonlab import Profile, Run, Trace, recorded
 
 TESTS = Path(__file__).parent
 FOLDER = Path(recorded.__file__).parent
@@ -29,10 +29,16 @@ def test_each_says_where_it_was_recorded(name: str) -> None:
 def test_the_run_of_two_gpus_says_so_and_who_is_waited_for() -> None:
     run = recorded.ddp_two_gpus()
     assert run.summary == "2 ranks, NVIDIA H200"
-    assert run.notes[0].startswith("Recorded on two NVIDIA H200 on 2026-11-29 with Triton 3.9.0")
-    assert [len(profile.kernels) for profile in run.profiles.values()] == [23, 23]
-    assert [len(trace.events) for trace in run.traces.values()] == [609, 660]
-    assert run.stragglers().ranks == (1,)
+    assert run.notes[0].startswith("Recorded on two NVIDIA H200 on 2026-11-30 with Triton 3.9.0")
+    assert (run.missing, [manifest.steps for manifest in run.manifests.values()]) == ((), [12, 12])
+    for profile, manifest in zip(run.profiles.values(), run.manifests.values(), strict=True):
+        assert (len(profile.kernels), profile.repeats.number) == (22, 12)
+        assert profile.info.gpu == manifest.gpu_name == "NVIDIA H200"
+        assert profile.info.versions == manifest.versions
+    assert len({manifest.gpu_uuid for manifest in run.manifests.values()}) == 2
+    assert [len(trace.events) for trace in run.traces.values()] == [2532, 2916]
+    for stragglers in (run.stragglers(), Run.from_profiles(run.profiles).stragglers()):
+        assert (stragglers.ranks, stragglers.known) == ((1,), True)
 
 
 def test_the_flatten_sweep_has_both_settings_at_each_size() -> None:
@@ -69,7 +75,7 @@ def test_the_eager_one_shows_python_code_and_no_machinery() -> None:
 
 
 def test_files_are_small_and_those_of_the_tests() -> None:
-    paths = [path for path in FOLDER.iterdir() if path.suffix in (".hatchet", ".gz")]
+    paths = [path for path in FOLDER.rglob("*") if path.suffix in (".hatchet", ".gz")]
     assert sum(path.stat().st_size for path in paths) < 3_000_000
     for path in paths:
         twin = TESTS / "profiles" / path.name

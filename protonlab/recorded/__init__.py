@@ -10,6 +10,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.formats import load, read_profile, read_trace
 from protonlab.model import Profile, ProfileInfo, Run, Trace
 from protonlab.model.epilogue_sweep import EpilogueSweep
+from protonlab.model.manifest import RankManifest, manifest_name
 
 __all__ = [
     "ddp_two_gpus",
@@ -32,28 +33,31 @@ _WHERE = (
 def ddp_two_gpus() -> Run:
     """Data-parallel training on two H200s, one of which is slowed on purpose.
 
-    torchrun, DistributedDataParallel, NCCL over NVLink. Rank 1 does additional matmuls, in the
-    scope ``slow_data``, before each backward pass. Profiles are of five steps, traces of three,
-    recorded one after the other. By the traces rank 1 is probably waited for, as it is (two steps
-    are too few to be sure); the profiles' sums hold the first step after a session's start, which
-    skews them the other way.
+    torchrun, DistributedDataParallel, NCCL over NVLink; rank 1 makes its data with three times the
+    matmuls. Twelve steps, which ``protonlab run --steps 12:24`` recorded twice: as profiles, and
+    with ``--data trace``. Rank 1 comes last to every collective, and is waited for.
 
     Returns
     -------
     Run
-        Scopes ``train_step`` > ``forward``, ``slow_data`` on rank 1, ``backward``, ``optimizer``;
-        profile and trace of either rank.
+        Scopes ``train_step`` > ``data``, ``forward``, ``backward``, ``optimizer``; profile, trace
+        and manifest of either rank.
     """
-    info = _info("ddp_two_gpus", gpus="two")
-    return Run.from_profiles(
-        {rank: read_profile(_data(f"ddp_rank{rank}_3.9.0.hatchet"), info=info) for rank in (0, 1)},
-        name=info.name,
-        traces={
-            rank: read_trace(
-                gzip.decompress(_data(f"ddp_trace_rank{rank}_3.9.0.chrome_trace.gz")), info=info
-            )
-            for rank in (0, 1)
+    folder = files(__name__).joinpath("ddp_run")
+
+    def part(name: str) -> bytes:
+        return folder.joinpath(name).read_bytes()
+
+    ranks = (0, 1)
+    return Run(
+        "ddp_two_gpus",
+        {rank: read_profile(part(f"tree/rank-{rank:05d}.hatchet")) for rank in ranks},
+        {rank: RankManifest.parse(part(f"tree/{manifest_name(rank)}")) for rank in ranks},
+        {
+            rank: read_trace(gzip.decompress(part(f"trace/rank-{rank:05d}.chrome_trace.gz")))
+            for rank in ranks
         },
+        (_WHERE.format("two", "2026-11-30"),),
     )
 
 
@@ -191,7 +195,6 @@ def _info(
     exclude: str | None = None,
     tuned: bool = False,
     when: str = "2026-11-29",
-    gpus: str = "one",
 ) -> ProfileInfo:
     return ProfileInfo(
         name=name,
@@ -203,5 +206,5 @@ def _info(
         include=include,
         exclude=exclude,
         tuning=None if tuned else (),
-        notes=(_WHERE.format(gpus, when),),
+        notes=(_WHERE.format("one", when),),
     )
