@@ -153,8 +153,10 @@ class ProtonMagics(Magics):
             self._open.pop().stop()
 
     def _start(self, options: OptionLine, info: Any = None) -> CellRecording:
-        # Takes most of a second, for pandas and plotly, once there is something to record.
-        from protonlab.cell_recording import CellRecording
+        # Takes most of a second, for pandas and plotly, once there is something to record. Pandas
+        # shows wide tables as in a terminal if it finds no get_ipython() when it is imported.
+        with self._shell.builtin_trap:
+            from protonlab.cell_recording import CellRecording
 
         hook = hook_of(options, self._shell.user_ns)
         recording = CellRecording.started(options, hook, info)

@@ -136,6 +136,11 @@ def test_cell_shows_its_value_then_summary_and_views(kernel: Kernel) -> None:
     assert kernel.value("run1 is _proton, run1.info.launches") == "True {'_p_double': (1, 1)}"
 
 
+def test_pandas_knows_that_it_is_in_a_notebook(kernel: Kernel) -> None:
+    kernel.run("%%proton run1 view=none\ndouble();")  # brings pandas
+    assert kernel.value("__import__('pandas').options.display.max_columns") == "20"
+
+
 def test_summary_on_the_page(kernel: Kernel) -> None:
     data = kernel.run("%%proton a view=table\ndouble();").of("display_data")[0]["data"]
     assert data["text/plain"].startswith("a: 1 kernel kept (1 launch, 100 %) of ")
