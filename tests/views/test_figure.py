@@ -7,6 +7,7 @@ import json
 import pickle
 import re
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -203,3 +204,14 @@ def test_a_page_has_the_code_of_its_own_views(
 def test_a_living_kernel_brings_the_code_of_all_views() -> None:
     classes = re.findall(r"^class (\w+)", kernel_source(), re.MULTILINE)
     assert sorted(classes) == ["Drawing", "Flame", "Marking", "RefinedFlame", "Timeline"]
+
+
+def test_parts_of_a_module_declare_each_name_once() -> None:
+    declared = re.findall(
+        r"^(?:export )?(?:async )?(?:const|let|class|function)\*? +(?:\[(.*?)\]|\{(.*?)\}|(\w+))",
+        kernel_source(),
+        re.MULTILINE,
+    )
+    names = [name.strip() for group in declared for name in ",".join(group).split(",") if name]
+    assert {"TRIES", "PAUSE", "Marking"} <= {*names}
+    assert [name for name, count in Counter(names).items() if count > 1] == []

@@ -1,7 +1,7 @@
 // A click on a kernel of another view marks it in the nearest flame graph that has it. Stands behind
 // figure.js in one module.
 
-const [TRIES, PAUSE] = [40, 250]; // ten seconds for a flame graph that is not drawn yet
+const [TRIES, WAIT] = [40, 250]; // ten seconds for a flame graph that is not drawn yet
 
 class Marking {
   static later; // the timer of the last click
@@ -23,7 +23,7 @@ class Marking {
   mark(label, tries = TRIES) {
     clearTimeout(Marking.later);
     if (this.markNearest(label) || !tries) return;
-    Marking.later = setTimeout(() => this.mark(label, tries - 1), PAUSE);
+    Marking.later = setTimeout(() => this.mark(label, tries - 1), WAIT);
   }
 
   markNearest(label) {
