@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,9 @@ def compare_compiled(
     one, other = _meant(found, kernel)
     tool = cuobjdump()
     first, second = found
-    return CompiledComparison(_variant(str(first), one, tool), _variant(str(second), other, tool))
+    with ThreadPoolExecutor(2) as pool:  # nearly all of it is waiting for cuobjdump
+        a, b = pool.map(_variant, (str(first), str(second)), (one, other), (tool, tool))
+    return CompiledComparison(a, b)
 
 
 def _kernels(name: str, value: Any) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import re
@@ -48,6 +49,7 @@ def cuobjdump() -> Path | None:
     return Path(found) if found else None
 
 
+@functools.lru_cache(maxsize=16)  # it takes a second, and many sizes run the same kernel
 def disassembled(cubin: bytes, tool: Path | None) -> Disassembly:
     """Read a cubin.
 
@@ -66,20 +68,17 @@ def disassembled(cubin: bytes, tool: Path | None) -> Disassembly:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
         try:
-            usage, sass = (
-                subprocess.run(
-                    [tool, option, path],
-                    capture_output=True,
-                    text=True,
-                    timeout=_PATIENCE_S,
-                    check=True,
-                ).stdout
-                for option in ("-res-usage", "-sass")
-            )
+            text = subprocess.run(
+                [tool, "-res-usage", "-sass", path],
+                capture_output=True,
+                text=True,
+                timeout=_PATIENCE_S,
+                check=True,
+            ).stdout
         except (OSError, subprocess.SubprocessError) as error:
             reason = getattr(error, "strerror", None) or type(error).__name__  # without paths
             return Disassembly(problem=f"SASS was not read: {tool.name} failed ({reason}).")
-    found = _USAGE.search(usage)
+    found = _USAGE.search(text)
     if found is None:
-        return Disassembly(sass)
-    return Disassembly(sass, int(found[1]), int(found[2]))
+        return Disassembly(text)
+    return Disassembly(text, int(found[1]), int(found[2]))

@@ -14,7 +14,7 @@ from protonlab.experiment._outputs import Outputs
 from protonlab.experiment._variants import Variant
 from protonlab.model import Profile
 
-_PROFILED_S, _MOST_CALLS = 0.2, 10
+_PROFILED_S, _MOST_CALLS = 0.1, 5
 
 
 def outputs_of(variant: Variant, setup: Callable[[], Any] | None) -> Outputs:
