@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -51,11 +51,10 @@ class Bench(Protocol):
     def makes_anew(self) -> tuple[str, ...]:
         """What `renew` makes anew by itself, in words."""
 
-    def renew(self, variants: tuple[Variant, Variant]) -> None:
-        """Go on with these variants, and make anew what was made of the ones before.
+    def renew(self, make: Callable[[], tuple[Variant, Variant]]) -> None:
+        """Go on with what `make` gives, and make anew what was made of the variants before.
 
-        What it then makes lies elsewhere in memory: the old things are there until the new ones
-        are.
+        What is then made lies elsewhere in memory: the old things are there until the new ones are.
         """
 
     def warm(self) -> tuple[float, float]:

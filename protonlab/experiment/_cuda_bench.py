@@ -13,7 +13,8 @@ from protonlab.capture.clocks import clock_problem, read_clocks
 from protonlab.capture.samples import Samples
 from protonlab.experiment._arguments import ProtocolName
 from protonlab.experiment._bench import Block
-from protonlab.experiment._graphs import calls_in_graph, captured
+from protonlab.experiment._graphs import calls_in_graphs, captured
+from protonlab.experiment._placement import scattered
 from protonlab.experiment._variants import Variant
 from protonlab.experiment._words import of_burst, of_sustained
 from protonlab.model import ClockReading
@@ -80,9 +81,7 @@ class CudaBench:
             self._flush_bytes = _FLUSHES * (l2 or _UNKNOWN_L2)
             self._flush = torch.empty(self._flush_bytes, dtype=torch.uint8, device="cuda")
             return
-        self._units = [calls_in_graph(time_ns) for time_ns in self._times]
-        self._capture()
-        self._has_graphs = bool(self._graphs)
+        self._has_graphs = True
         self.settle((self._times[0], self._times[1]))
 
     def _capture(self) -> None:
@@ -100,21 +99,26 @@ class CudaBench:
                 self._units = [1, 1]
                 break
             graphs[which] = graph
-        self._graphs = graphs
+        self._graphs, self._has_graphs = graphs, bool(graphs)
 
     @property
     def makes_anew(self) -> tuple[str, ...]:
         """CUDA graphs, where there are some: what calls allocate lies elsewhere in each."""
         return ("graphs",) if self._has_graphs else ()
 
-    def renew(self, variants: tuple[Variant, Variant]) -> None:
-        """Go on with these variants in graphs of their own, and warm up again for a moment."""
-        self._variants = variants
-        for variant in variants:  # a first call may make more than later ones
-            self._set_up()
-            variant()
-        if self._has_graphs:
-            self._capture()
+    def renew(self, make: Callable[[], tuple[Variant, Variant]]) -> None:
+        """Go on with what `make` gives, in graphs of its own, and warm up again for a moment."""
+        with scattered():
+            variants = make()
+            for variant in variants:  # a first call may make more than later ones
+                self._set_up()
+                variant()
+            self._variants = variants
+            if self._has_graphs:
+                self._capture()
+        self._warm_again()
+
+    def _warm_again(self) -> None:
         if self._kind == "sustained":
             for _ in range(_WARM_AGAIN):
                 self.warm()
@@ -133,8 +137,13 @@ class CudaBench:
         return max(1.0, float(start.elapsed_time(end)) * 1e6 / 3)
 
     def settle(self, times_ns: tuple[float, float]) -> None:
-        """Choose the calls of a sample."""
+        """Choose the calls of a graph, and capture where these are others; then of a sample."""
         self._times = list(times_ns)
+        units = calls_in_graphs(times_ns) if self._has_graphs else self._units
+        if units != self._units or (self._has_graphs and not self._graphs):
+            self._units = units
+            self._capture()
+            self._warm_again()
         for which, time_ns in enumerate(times_ns):
             if self._kind == "burst":
                 wanted = round(_BURST_NS / time_ns)

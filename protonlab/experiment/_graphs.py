@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import gc
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from statistics import fmean
 from typing import Any
 
 import torch
 
 from protonlab.errors import CaptureError
 
-# Nodes cost memory and time to instantiate.
-_MOST_CALLS = 200
-_REPLAY_NS = 1e6
+# Nodes cost memory and time to capture, and each round captures anew.
+_MOST_CALLS = 100
+_REPLAY_NS = 5e5
+_ALIKE = 2  # times that are closer than this get graphs of the same number of calls
 # Allocated in front of what a graph allocates, of torch's small blocks and of its large ones, so
 # that no two graphs of the same calls find their memory alike.
 _GAPS, _GAP_UNIT = ((1, 2**19), (2**20, 2**23)), 512
 
 
-def calls_in_graph(time_ns: float) -> int:
-    """How many calls one graph holds: about 1 ms, so that the host is never waited for."""
-    return max(1, min(_MOST_CALLS, round(_REPLAY_NS / max(time_ns, 1.0))))
+def calls_in_graphs(times_ns: Sequence[float]) -> list[int]:
+    """How many calls the graph of each variant holds, from the time of one.
+
+    About 0.5 ms, so that the host is never waited for, and as many of both where they are nearly
+    alike: what a replay's start costs is then the same for both.
+    """
+    if max(times_ns) < _ALIKE * min(times_ns):
+        times_ns = [fmean(times_ns)] * len(times_ns)
+    return [max(1, min(_MOST_CALLS, round(_REPLAY_NS / max(each, 1.0)))) for each in times_ns]
 
 
 def captured(call: Callable[[], Any], calls: int) -> torch.cuda.CUDAGraph | str:

@@ -51,9 +51,9 @@ class HostBench:
         """Nothing: there are no graphs."""
         return ()
 
-    def renew(self, variants: tuple[Variant, Variant]) -> None:
-        """Go on with these variants."""
-        self._variants = variants
+    def renew(self, make: Callable[[], tuple[Variant, Variant]]) -> None:
+        """Go on with what `make` gives."""
+        self._variants = make()
         self.warm()
 
     def settle(self, times_ns: tuple[float, float]) -> None:

@@ -16,6 +16,7 @@ from protonlab.experiment._machine import info_here
 from protonlab.experiment._maker import Maker, Variants
 from protonlab.experiment._outputs import compared
 from protonlab.experiment._paired_run import PairedRun
+from protonlab.experiment._placement import scattered
 from protonlab.experiment._trial import here, outputs_of, profiled
 from protonlab.experiment._variants import explained, release_memory
 from protonlab.experiment._words import of_busy, protocol_in_words
@@ -77,7 +78,7 @@ class Measurement:
         self._run = PairedRun(
             self._bench, seed=seed, budget_s=self._budget, has_power_limiter=self._on_gpu
         )
-        self._slices = self._go()
+        self._slices, self._is_closed = self._go(), False
         self._stop_reason = ""
         self._outputs: tuple[bool | None, str] = None, ""
         self._profiles: tuple[Profile, Profile] | None = None
@@ -131,10 +132,13 @@ class Measurement:
             if not self.done and not self.stop_reason:
                 self._stop_reason = "it was closed"
             self.state = "done"
+            if self._is_closed:
+                return
             self._slices.close()
             self._bench.close()
             if self._on_gpu:
                 release_memory()
+            self._is_closed = True
 
     def __enter__(self) -> Self:
         return self
@@ -145,7 +149,8 @@ class Measurement:
     def _go(self) -> Generator[State, None, None]:
         """Do the whole measurement, in slices."""
         self.state = "looking"
-        variants = self._maker.make()
+        with scattered() if self._on_gpu else nullcontext():
+            variants = self._maker.make()
         outputs = []
         for variant in variants:
             outputs.append(outputs_of(variant, self._setup))
@@ -167,7 +172,7 @@ class Measurement:
         if self._profiles is not None:
             kernels = kernels_of_call(profiles[0]), kernels_of_call(profiles[1])
         self._bench.open(variants, kernels)
-        del variants  # the bench holds them until they are made anew
+        del variants, variant  # the bench alone holds them, until they are made anew
         self.state = "warming up"
         for _ in self._run.warm_up():
             yield self.state
@@ -181,7 +186,7 @@ class Measurement:
         return (*(("variants",) if self._maker.makes_anew else ()), *self._bench.makes_anew)
 
     def _renew(self) -> None:
-        self._bench.renew(self._maker.make())
+        self._bench.renew(self._maker.make)
 
     def _choose_metric(self) -> tuple[Amounts, Amounts] | None:
         """Find what a call of each does; None where nothing but its time is known."""

@@ -3,11 +3,36 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import torch
 
 _UNIT = 512  # bytes; torch's allocator aligns to as many
 _LARGEST_GAP = 2**26
+_LARGEST_SHIFT, _SHARE_OF_SPARE = 2**33, 4
+
+
+@contextmanager
+def scattered() -> Iterator[None]:
+    """Have what is allocated inside lie in other pages of the GPU than what was freed before.
+
+    torch would hand out again what it keeps, and the driver what it was given back last: so torch
+    keeps nothing, and a block of random size, up to a quarter of what is to spare, is in the way
+    until the end.
+    """
+    torch.cuda.empty_cache()
+    spare = torch.cuda.mem_get_info()[0] - torch.cuda.memory_allocated()
+    size = random.Random().randrange(max(1, min(_LARGEST_SHIFT, spare // _SHARE_OF_SPARE)))
+    block = None
+    with suppress(torch.OutOfMemoryError):  # another process was faster
+        block = torch.empty(size, dtype=torch.uint8, device="cuda")
+    try:
+        yield
+    finally:
+        del block
+        with suppress(RuntimeError):  # a variant's kernel may have broken CUDA
+            torch.cuda.empty_cache()
 
 
 def elsewhere(tensor: torch.Tensor) -> torch.Tensor:

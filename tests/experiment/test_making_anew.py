@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,13 @@ from protonlab.experiment._words import protocol_in_words
 
 
 def test_each_round_has_variants_of_its_own() -> None:
-    made: list[torch.Tensor] = []
+    made: list[weakref.ref[torch.Tensor]] = []
+    alive = []
 
     def make() -> dict[str, Callable[[], Any]]:
         x = torch.zeros(1)
-        made.append(x)
+        made.append(weakref.ref(x))
+        alive.append(sum(each() is not None for each in made))
         return {name: lambda: scale() + x for name in ("one", "two")}
 
     with Measurement(make, budget_s=20) as measurement:
@@ -30,6 +33,7 @@ def test_each_round_has_variants_of_its_own() -> None:
             measurement.step()
         found = measurement.comparison
     assert found.rounds == 2
+    assert alive == [1, 2, 2]  # those before are there until these are, and no longer
     assert found.pairs["round"].tolist() == [0.0] * 4 + [1.0] * 4
     assert "variants" in found.protocol["made_anew"]
     assert found.protocol["rounds"] == 2
