@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 
 from protonlab.errors import KernelInputError
-from protonlab.kernels._row_classes import CLASSES
+from protonlab.kernels._row_classes import CLASSES, LEAST_STAGES
 
 EngineName = Literal["triton", "gluon", "reference"]
+EngineChoice = EngineName | Literal["auto"]
 
 
 def _one_of(*values: Any) -> tuple[Callable[[Any], bool], str]:
@@ -66,6 +67,11 @@ def check_options(values: Mapping[str, Any]) -> None:
         raise KernelInputError(
             f"{on[0]}=True with engine='gluon', whose loads always run ahead, in a warp of their "
             "own; the switch is the plain Triton kernel's: engine='triton'"
+        )
+    if gluon and values.get("num_stages", LEAST_STAGES) < LEAST_STAGES:
+        raise KernelInputError(
+            f"num_stages={values['num_stages']} with engine='gluon', whose ring gives a stage back "
+            f"while it reads the next; give {LEAST_STAGES} to 8"
         )
     rows, classes = values.get("block_m"), values.get("row_classes")
     if rows and not gluon and rows not in _POWERS:

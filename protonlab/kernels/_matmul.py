@@ -13,11 +13,12 @@ from protonlab.errors import KernelInputError
 from protonlab.kernels._checks import checked_problem
 from protonlab.kernels._engines import ENGINES
 from protonlab.kernels._first_call import announced
+from protonlab.kernels._legal import EngineChoice
 from protonlab.kernels._options import MatmulOptions
 from protonlab.kernels._problem import Epilogue, Problem, Weight, byte_model
 from protonlab.kernels._routing import Routing
 from protonlab.kernels._schedule import Schedule, cut, uncut
-from protonlab.kernels._selection import Engine, check_wishes, select
+from protonlab.kernels._selection import check_wishes, select
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ def prepare(
     *,
     epilogue: Epilogue | None = None,
     overlap_epilogue: bool | None = None,
-    engine: Engine = "auto",
+    engine: EngineChoice = "auto",
     options: MatmulOptions | None = None,
     debug: bool = False,
 ) -> PreparedRouting:
@@ -82,7 +83,7 @@ def matmul(
     routing: Routing | PreparedRouting | None = None,
     epilogue: Epilogue | None = None,
     overlap_epilogue: bool | None = None,
-    engine: Engine = "auto",
+    engine: EngineChoice = "auto",
     options: MatmulOptions | None = None,
     debug: bool = False,
 ) -> torch.Tensor:
@@ -168,7 +169,7 @@ def _checked(
     w: Weight,
     routing: Routing | None,
     epilogue: Epilogue | None,
-    engine: Engine,
+    engine: EngineChoice,
     overlap: bool | None,
     options: MatmulOptions | None,
     debug: bool,
@@ -204,7 +205,7 @@ def _on(x: torch.Tensor) -> AbstractContextManager[Any]:
 
 
 def _prepared_options(
-    prepared: PreparedRouting, engine: Engine, options: MatmulOptions | None
+    prepared: PreparedRouting, engine: EngineChoice, options: MatmulOptions | None
 ) -> MatmulOptions:
     """Give the options that a prepared routing is used with: its own, unless others cut alike."""
     made = prepared.options

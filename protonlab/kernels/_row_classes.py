@@ -9,6 +9,7 @@ _SHARED = {1: 227 * 1024, 2: 113 * 1024}
 _BARRIERS = 1024  # barriers and what lies between them and tiles, rounded up
 _WIDEST_OF_FOUR_WARPS = 96  # rows whose sums fit beside two operands in 216 registers a thread
 _MOST_PADDING = 0.04
+LEAST_STAGES = 2  # a stage is given back while the next is read
 
 # Classes up to an average number of rows an expert, measured with random routing on an H200. Sizes
 # scatter by the square root of their average, and the last class keeps experts that take much more
@@ -78,7 +79,7 @@ def class_shape(
     row_tiles
         Tiles of 128 rows that the weight has.
     strips, stages, programs_per_sm
-        The most that may be taken; registers and shared memory may hold less.
+        The most that may be taken, at least two stages; registers and shared memory may hold less.
     warps
         The fewest that compute; wide classes need eight.
     """
@@ -88,14 +89,13 @@ def class_shape(
         warps = 8
     programs = min(programs_per_sm, 2 if warps == 4 else 1)
     held = max(1, (_WIDEST_OF_FOUR_WARPS if warps == 4 else 192) // rows)
-    strips = max(
-        count
+    fit = {
+        count: (_SHARED[programs] - _BARRIERS) // (count * (8192 + 512) + rows * 256)
         for count in range(1, min(strips, held) + 1)
         if _padding(row_tiles, count) <= _MOST_PADDING
-    )
-    stage = strips * (8192 + 512) + rows * 256
-    fit = (_SHARED[programs] - _BARRIERS) // stage
-    return ClassShape(*split, strips, max(1, min(stages, fit)), warps, programs)
+    }
+    strips = max(count for count, most in fit.items() if most >= LEAST_STAGES)
+    return ClassShape(*split, strips, min(stages, fit[strips]), warps, programs)
 
 
 def row_classes(average: int) -> tuple[int, ...]:

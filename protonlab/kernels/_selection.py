@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 
 from protonlab.errors import KernelInputError
 from protonlab.kernels._engines import ENGINES
-from protonlab.kernels._legal import EngineName, check_overlap
+from protonlab.kernels._legal import EngineChoice, EngineName, check_overlap
 from protonlab.kernels._options import MatmulOptions, matmul_options
 from protonlab.kernels._problem import Problem
-
-Engine = Literal["auto", "triton", "gluon", "reference"]
 
 # One weight, by tests/benchmarks/dense_engines.py: Gluon takes up to 0.6 µs longer to start, and a
 # few tiles of few rows do not pay that back. A tile has 128 columns, an H200 132 multiprocessors.
 _FEW_COLUMNS, _MANY_COLUMNS, _FEW_ROWS = 5120, 132 * 128, 16
 
 
-def check_wishes(engine: Engine, overlap: bool | None, options: MatmulOptions | None) -> None:
+def check_wishes(engine: EngineChoice, overlap: bool | None, options: MatmulOptions | None) -> None:
     """Raise if what was asked for is no engine, switch or options, or contradicts itself."""
     if engine not in ("auto", *ENGINES):
         raise KernelInputError(
@@ -45,7 +41,7 @@ def check_wishes(engine: Engine, overlap: bool | None, options: MatmulOptions | 
 
 
 def select(
-    problem: Problem, engine: Engine, overlap: bool | None, options: MatmulOptions | None
+    problem: Problem, engine: EngineChoice, overlap: bool | None, options: MatmulOptions | None
 ) -> MatmulOptions:
     """Decide on engine and options, and make sure that they can compute the problem.
 

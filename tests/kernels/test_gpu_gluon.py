@@ -33,6 +33,18 @@ def test_each_row_class(rows: int) -> None:
     assert_rounded(y, expected(x, w, Routing(sizes)), sums=1e-5)
 
 
+@pytest.mark.parametrize("num_warps", [4, 8])
+@pytest.mark.parametrize(("strips", "num_stages"), [(1, 2), (2, 8), (5, 2), (7, 8), (8, 4)])
+def test_each_ring(strips: int, num_stages: int, num_warps: int) -> None:
+    """As short and as long as may be asked for; more than six strips are for eight warps only."""
+    n = 128 * max(strips, 2)
+    w, x = pack(random_weight(3, n, 1056)), random_x(19, 1056)
+    most = {"strips": strips, "num_stages": num_stages, "num_warps": num_warps}
+    options = matmul_options(19, n, 1056, experts=3, engine="gluon", row_classes=(8,), **most)
+    y = matmul(x, w, routing=Routing([8, 0, 11]), options=options)
+    assert_rounded(y, expected(x, w, Routing([8, 0, 11])), sums=1e-5)
+
+
 @pytest.mark.parametrize("rows", [1, 8, 64, 100, 300])
 @pytest.mark.parametrize("split_k", [1, 3, 4])
 def test_parts_of_k(rows: int, split_k: int) -> None:

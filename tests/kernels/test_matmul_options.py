@@ -105,15 +105,25 @@ def test_every_row_class_may_be_asked_for(rows: int, average: int | None) -> Non
     count, experts = (500, None) if average is None else (5 * average, 5)
     options = matmul_options(count, 700, 416, experts=experts, engine="gluon", row_classes=(rows,))
     assert (options.row_classes, options.block_m) == ((rows,), rows)
-    shape = class_shape(
-        rows,
-        6,
-        strips=options.strips,
-        stages=options.num_stages,
-        warps=options.num_warps,
-        programs_per_sm=options.programs_per_sm,
-    )
+
+
+@given(
+    rows=st.sampled_from(CLASSES),
+    row_tiles=st.integers(1, 512),
+    strips=st.integers(1, 8),
+    stages=st.integers(2, 8),
+    warps=st.sampled_from([4, 8]),
+    programs=st.integers(1, 16),
+)
+def test_every_legal_ring_fits_and_comes_round(
+    rows: int, row_tiles: int, strips: int, stages: int, warps: int, programs: int
+) -> None:
+    """With one stage it would wait for itself: a stage is given back while the next is read."""
+    most = {"strips": strips, "stages": stages, "warps": warps, "programs_per_sm": programs}
+    shape = class_shape(rows, row_tiles, **most)
     assert shape.head + shape.tail == rows
+    assert 2 <= shape.stages <= stages
+    assert 1 <= shape.strips <= strips
     stage = shape.strips * 8704 + rows * 256
     assert shape.stages * stage * shape.programs_per_sm <= 227 * 1024
 
@@ -131,6 +141,7 @@ def test_every_row_class_may_be_asked_for(rows: int, average: int | None) -> Non
         ({"row_classes": (64,)}, r"block_m=(8|16) and row_classes=\(64,\) contradict each other"),
         ({"block_m": 64, "engine": "gluon"}, r"block_m=64 and row_classes=\(8, .* contradict"),
         ({"overlap_epilogue": True, "engine": "gluon"}, "loads always overlap with the epilogue"),
+        ({"num_stages": 1, "engine": "gluon"}, "num_stages=1 with engine='gluon'.*; give 2 to 8"),
         ({"flatten_loops": True, "engine": "gluon"}, "flatten_loops=True with engine='gluon'"),
         ({"tile": 8}, "matmul_options has no 'tile'; it has block_k, "),
         ({"engine": "cuda"}, "engine='cuda' cannot be chosen; give one of 'triton', 'gluon', "),
