@@ -18,7 +18,7 @@ FEW_COLLECTIVES = 8
 # Of collectives that are the same: how far apart they may end, how fast clocks may drift apart, and
 # in which share of them one may jump.
 _TOGETHER_NS, _MOST_DRIFT, _MANY_JUMPS = 100_000.0, 1e-3, 0.05
-# Two ranks of one group leave so many of the collectives so near to each other: all of them within
+# Two ranks of one group leave so many of the collectives so near to each other: 95 % of them within
 # 40 µs in the recorded run of two GPUs.
 _ALIKE_NS, _MOST = 50_000.0, 0.7
 _MOST_NAMED = 8

@@ -38,12 +38,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from beside_pyarrow import at_hand, ratios
+from beside_pyarrow import at_hand, pyarrow_alone, ratios
 from local_workers import busy, cluster, fresh, high_water, seconds
 from many_ranks import template, varied, write_run
 
 import protonlab
-from protonlab import Profile
+from protonlab import Profile, Run
 from protonlab.runs._commits import holdings, read_commits
 from protonlab.runs._store import store_at
 
@@ -135,15 +135,21 @@ def wide_run(work: Path, ranks: int = 2048) -> dict[str, float]:
     return row
 
 
-def empty_ranks(profile: Profile, work: Path, ranks: int = 10_000) -> dict[str, float]:
-    """A run of ranks that recorded nothing."""
+def empty_ranks(profile: Profile, work: Path, ranks: int) -> dict[str, float]:
+    """A run of ranks that recorded nothing, each of which says so in its own name."""
     nothing = profile.take(np.arange(len(profile.frames)) == 0)
+    folder = write_run(work / "empty ranks", nothing, 0, 1, ranks)
     archive = fresh(work / "empty")
-    row = {"ranks": ranks}
-    row["append_s"] = seconds(
-        lambda: archive.append(dict.fromkeys(range(ranks), nothing), name="a")
-    )
+    row: dict[str, float] = {"ranks": ranks}
+    loaded: list[Run] = []
+    row["load_run_s"] = seconds(lambda: loaded.append(protonlab.load_run(folder)))
+    row["notes_s"] = seconds(lambda: loaded[0].notes)
+    row["append_s"] = seconds(lambda: archive.append(loaded[0], name="a"))
     row["stragglers_s"] = seconds(archive.stragglers)
+    start = time.process_time()
+    (work / "plain").mkdir(exist_ok=True)
+    pyarrow_alone(sorted(map(str, folder.glob("*.hatchet")))[:500], str(work / "plain"))
+    row["pyarrow_alone_ms_a_rank"] = 2 * (time.process_time() - start)
     row["this_process_bytes"] = high_water()
     return row
 
@@ -154,6 +160,7 @@ def main() -> None:
     options.add_argument("--profiles", type=int, default=2000)
     options.add_argument("--frames", type=int, default=10_000)
     options.add_argument("--repeats", type=int, default=3)
+    options.add_argument("--empty", type=int, default=10_000, help="empty ranks of one run")
     options.add_argument("--json", type=Path)
     options.add_argument("--folder", type=Path, help="where to work; 3 MB a profile are needed")
     given = options.parse_args()
@@ -209,8 +216,11 @@ def main() -> None:
             f"{wide['kernel_bytes_a_profile']:.0f} bytes a profile, and "
             f"{wide['commit_bytes_a_profile']:.0f} in the commit"
         )
-        result["empty"] = empty_ranks(profile, work)
-        print(f"10,000 empty ranks: {result['empty']['append_s']:.0f} s")
+        result["empty"] = empty = empty_ranks(profile, work, given.empty)
+        print(
+            f"{given.empty:,} empty ranks: load_run {empty['load_run_s']:.1f} s, notes "
+            f"{empty['notes_s']:.1f} s, append {empty['append_s']:.1f} s"
+        )
     result["load_average_after"] = os.getloadavg()
     if given.json:
         given.json.write_text(json.dumps(result, indent=2) + "\n", "utf-8")

@@ -82,7 +82,8 @@ def varied(profile: Profile, run: int, rank: int, runs: int) -> Profile:
                 else scaled
             )
     day = pd.Timestamp("2026-01-01T00:00:00Z") + pd.Timedelta(days=run)
-    return replace(profile, frames=frames, info=replace(profile.info, when=day.isoformat()))
+    info = replace(profile.info, name=f"rank {rank}", when=day.isoformat())
+    return replace(profile, frames=frames, info=info)
 
 
 def write_run(folder: Path, profile: Profile, run: int, runs: int, ranks: int) -> Path:
