@@ -14,6 +14,7 @@ from protonlab.capture.samples import Samples
 from protonlab.experiment._arguments import ProtocolName
 from protonlab.experiment._bench import Block
 from protonlab.experiment._graphs import calls_in_graphs, captured
+from protonlab.experiment._l2 import L2
 from protonlab.experiment._placement import scattered
 from protonlab.experiment._variants import Variant
 from protonlab.experiment._words import of_burst, of_sustained
@@ -29,9 +30,8 @@ _PAUSE_S, _LONGEST_PAUSE_S, _MARGIN = 0.005, 0.05, 1.25
 _BURST_NS, _REST_S = 5e6, 0.05
 _FEWEST_IN_BURST, _MOST_IN_BURST = 3, 40
 _WARM_NS = 10e6
-_WARM_AGAIN = 2  # times 10 ms of each variant, when they were made anew
-# Writing twice what L2 holds leaves nothing of the inputs in either of its halves.
-_FLUSHES, _UNKNOWN_L2 = 2, 64 * 2**20
+# When variants were made anew, which leaves the GPU idle: runs of both, for as long as that took.
+_WARM_AGAIN, _MOST_WARM_AGAIN = 2, 10
 
 
 class CudaBench:
@@ -46,11 +46,7 @@ class CudaBench:
         leaves. ``"burst"``: plain launches, few and rested, each with an empty L2.
     """
 
-    def __init__(
-        self,
-        setup: Callable[[], Any] | None,
-        protocol: ProtocolName,
-    ) -> None:
+    def __init__(self, setup: Callable[[], Any] | None, protocol: ProtocolName) -> None:
         self._setup, self._kind = setup, protocol
         self._variants: tuple[Variant, ...] = ()
         self._device = torch.cuda.current_device()
@@ -62,8 +58,7 @@ class CudaBench:
         self._runs = [1, 1]  # replays, or plain calls, in a sample
         self._times = [1e6, 1e6]
         self._notes: dict[str, None] = {}
-        self._flush: torch.Tensor | None = None
-        self._flush_bytes = 0
+        self._l2: L2 | None = None
         self._has_graphs = False
         self._pause_s = _PAUSE_S  # between a block that was read and the next one's start
         self._was_read: float | None = None
@@ -77,9 +72,7 @@ class CudaBench:
         if problem:
             self._notes[f"Clocks, power and temperature are unknown: {problem}."] = None
         if self._kind == "burst":
-            l2 = getattr(torch.cuda.get_device_properties(self._device), "L2_cache_size", 0)
-            self._flush_bytes = _FLUSHES * (l2 or _UNKNOWN_L2)
-            self._flush = torch.empty(self._flush_bytes, dtype=torch.uint8, device="cuda")
+            self._l2 = L2(self._device)
             return
         self._has_graphs = True
         self.settle((self._times[0], self._times[1]))
@@ -108,6 +101,7 @@ class CudaBench:
 
     def renew(self, make: Callable[[], tuple[Variant, Variant]]) -> None:
         """Go on with what `make` gives, in graphs of its own, and warm up again for a moment."""
+        start = time.perf_counter()
         with scattered():
             variants = make()
             for variant in variants:  # a first call may make more than later ones
@@ -116,11 +110,12 @@ class CudaBench:
             self._variants = variants
             if self._has_graphs:
                 self._capture()
-        self._warm_again()
+        self._warm_again(time.perf_counter() - start)
 
-    def _warm_again(self) -> None:
+    def _warm_again(self, idle_s: float = 0.0) -> None:
         if self._kind == "sustained":
-            for _ in range(_WARM_AGAIN):
+            runs = round(idle_s * 1e9 / (2 * _WARM_NS))
+            for _ in range(max(_WARM_AGAIN, min(_MOST_WARM_AGAIN, runs))):
                 self.warm()
         self._was_read = None  # what it took is no pause between blocks
 
@@ -229,10 +224,10 @@ class CudaBench:
 
     def _burst(self, number: int, which: int, first: bool) -> list[tuple[Any, Any]]:
         """Run a sample whose calls find an empty L2; events around each."""
-        assert self._flush is not None
+        assert self._l2 is not None
         marks = []
         for _ in range(self._runs[which]):
-            self._flush.zero_()
+            self._l2.empty()
             start, end = _event(), _event()
             with self._samples.timed(number):
                 start.record()
@@ -264,15 +259,14 @@ class CudaBench:
         """Tell what is done in a sample."""
         launches = self._launches()
         graph_calls = list(self._units) if self._has_graphs else None
-        words = (
-            of_burst(launches, self._flush_bytes, _REST_S)
-            if self._kind == "burst"
-            else of_sustained(launches, graph_calls)
-        )
+        flush_bytes = self._l2.n_bytes if self._l2 else 0
+        words = of_sustained(launches, graph_calls)
+        if self._kind == "burst":
+            words = of_burst(launches, flush_bytes, _REST_S)
         return {
             "launches": list(launches),
             "graph_calls": graph_calls,
-            "flush_bytes": self._flush_bytes,
+            "flush_bytes": flush_bytes,
             "clock": "CUDA events",
             "in_words": words,
         }
@@ -292,7 +286,8 @@ class CudaBench:
         self._samples.stop()
         self._graphs.clear()
         self._variants = ()
-        self._flush = None
+        if self._l2 is not None:
+            self._l2.free()
 
 
 def _event() -> Any:

@@ -10,7 +10,7 @@ import torch
 
 _UNIT = 512  # bytes; torch's allocator aligns to as many
 _LARGEST_GAP = 2**26
-_LARGEST_SHIFT, _SHARE_OF_SPARE = 2**33, 4
+_LARGEST_SHIFT, _SHARE_OF_SPARE = 2**32, 4
 
 
 @contextmanager
