@@ -61,25 +61,31 @@ def check_options(values: Mapping[str, Any]) -> None:
         is_legal, words = _LEGAL[field]
         if not is_legal(value):
             raise KernelInputError(f"{field}={value!r} cannot be chosen; give {words}")
-    gluon = values.get("engine") == "gluon"
-    on = [name for name in ("flatten_loops", "warp_specialize") if values.get(name)]
-    if gluon and on:
-        raise KernelInputError(
-            f"{on[0]}=True with engine='gluon', whose loads always run ahead, in a warp of their "
-            "own; the switch is the plain Triton kernel's: engine='triton'"
-        )
-    if gluon and values.get("num_stages", LEAST_STAGES) < LEAST_STAGES:
-        raise KernelInputError(
-            f"num_stages={values['num_stages']} with engine='gluon', whose ring gives a stage back "
-            f"while it reads the next; give {LEAST_STAGES} to 8"
-        )
     rows, classes = values.get("block_m"), values.get("row_classes")
-    if rows and not gluon and rows not in _POWERS:
+    gluon = values.get("engine") == "gluon"
+    if gluon:
+        _check_gluon(values)
+    elif rows and rows not in _POWERS:
         raise KernelInputError(f"block_m={rows} cannot be chosen; give one of {_POWERS}")
     if rows and classes and classes != (rows,) and not (gluon and classes[-1] == rows):
         raise KernelInputError(
             f"block_m={rows} and row_classes={classes} contradict each other; give row_classes to "
             "engine='gluon', whose last is block_m, and block_m to others"
+        )
+
+
+def _check_gluon(values: Mapping[str, Any]) -> None:
+    for name in ("flatten_loops", "warp_specialize"):
+        if values.get(name):
+            raise KernelInputError(
+                f"{name}=True with engine='gluon', whose loads always run ahead, in a warp of "
+                "their own; the switch is the plain Triton kernel's: engine='triton'"
+            )
+    stages = values.get("num_stages", LEAST_STAGES)
+    if stages < LEAST_STAGES:
+        raise KernelInputError(
+            f"num_stages={stages} with engine='gluon', whose ring gives a stage back while it "
+            f"reads the next; give {LEAST_STAGES} to 8"
         )
 
 
