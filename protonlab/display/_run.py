@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from IPython.core.display_functions import display
@@ -13,7 +14,8 @@ from protonlab.errors import ProtonLabError
 from protonlab.front_end import front_end
 from protonlab.model import Run
 from protonlab.model.stragglers import Stragglers
-from protonlab.views import bars, flame, heatmap, table, timeline
+from protonlab.views import KernelTable, bars, flame, heatmap, table, timeline
+from protonlab.views.rank_words import run_notes
 
 _VIEWS = ("flame", "bars", "table")
 
@@ -60,14 +62,21 @@ def run_views(
             parts.append(InWords(repr(found), found._repr_html_()))
     if run.profiles and (run.frames["kind"] == "kernel").any():
         for name in view:
-            if name == "table" or draws:
+            if draws:
                 parts += _views_of(run, name, metrics or ())
+            elif name == "table":
+                parts += [_below(run, each) for each in _views_of(run, name, metrics or ())]
     if run.traces and draws and view:
         try:
             parts.append(timeline(run))
         except ProtonLabError as error:  # cycles have no common time
             parts.append(Summary((str(error),)))
     return parts
+
+
+def _below(run: Run, part: KernelTable) -> KernelTable:
+    """Leave out of a table in text what the summary, just above, has said."""
+    return replace(part, note=part.note.removeprefix(" ".join(run_notes(run))).strip())
 
 
 def _says_something(found: Stragglers) -> bool:

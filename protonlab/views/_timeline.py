@@ -97,7 +97,7 @@ def timeline(
         SM clock by which cycles of the instrumentation backend become time; by default the axis
         counts cycles.
     max_lanes
-        Most lanes to draw.
+        Most lanes to draw; threads give way to streams.
     max_boxes
         Most boxes to draw, at least 100.
 

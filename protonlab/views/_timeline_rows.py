@@ -56,7 +56,7 @@ def place(trace: Trace, pattern: str | None, max_lanes: int) -> Rows:
     pattern
         Regular expression that a lane's name must hold; None takes all.
     max_lanes
-        Most lanes to draw.
+        Most lanes to draw; threads give way to streams.
     """
     events = trace.events
     timed = np.flatnonzero((events["kind"] != "flow").to_numpy())
@@ -72,7 +72,9 @@ def place(trace: Trace, pattern: str | None, max_lanes: int) -> Rows:
         notes.append(
             f"{hidden}: max_lanes={max_lanes}; lanes='…' draws those whose name holds a pattern."
         )
-        chosen = chosen[:max_lanes]
+        on_gpu = set(trace.gpu_lanes)  # what a timeline is looked at for
+        kept = sorted(chosen, key=lambda at: at not in on_gpu)[:max_lanes]
+        chosen = [at for at in chosen if at in kept]
     pieces, rows, first, deep = [], [], [0], 0
     order = np.lexsort((-end, start))
     of_lane = lane[order]

@@ -20,12 +20,16 @@ _MOST_GAPS, _MOST_GPUS = 2, 4
 def title_for(
     trace: Trace, axis: TimeAxis, reach: tuple[float, float], work: Sequence[Occupancy]
 ) -> str:
-    """Title: what, over what time, how much of it each GPU was idle, and which GPU it is."""
-    idle = [
-        f"{each.name} idle {_share(each)}" for each in work if each.lane is None and each.window
-    ]
+    """Title: what, over what time, how much of it the GPUs were idle, and which GPU it is."""
+    gpus = sorted(
+        (each for each in work if each.lane is None and each.window), key=lambda each: each.idle
+    )
+    if len(gpus) > 2:
+        idle = [f"{len(gpus)} GPUs idle {_share(gpus[0])} to {_share(gpus[-1])}"]
+    else:
+        idle = [f"{each.name} idle {_share(each)}" for each in work if each in gpus]
     over = f"timeline over {axis.amount(reach[1] - reach[0])}"
-    return title_of(trace.info.name, over, *idle[:4], trace.info.gpu)
+    return title_of(trace.info.name, over, *idle, trace.info.gpu)
 
 
 def lane_texts(trace: Trace, rows: Rows, work: Sequence[Occupancy]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,12 @@ def test_a_timeline_of_many_ranks_says_how_to_choose() -> None:
     text = figure.layout.annotations[0].text
     assert "12 more lanes: max_lanes=48" in text
     assert "16 more GPUs: Trace.idle holds all." in text
+    assert re.search(r"· 20 GPUs idle [\d.]+ % to [\d.]+ %$", figure.layout.title.text)
+    lanes = figure.layout.yaxis.ticktext  # every stream, and threads where there is room
+    assert sum("Stream" in lane for lane in lanes) == 40
+    assert [lane for lane in lanes if "Thread" in lane] == [
+        f"rank {each}, CPU Thread 0" for each in range(8)
+    ]
 
 
 def test_the_table_of_a_run_names_the_ranks_that_stand_out() -> None:

@@ -1,0 +1,20 @@
+"""How a run shows itself in text: each sentence once."""
+
+from __future__ import annotations
+
+import pytest
+
+from protonlab import recorded
+from protonlab.display import show_run
+
+
+def test_what_the_summary_of_a_run_says_does_not_stand_below_its_table_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = recorded.ddp_two_gpus()
+    show_run(run)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("ddp_two_gpus: 2 ranks, NVIDIA H200")
+    assert any(line.startswith("ncclDevKernel") for line in lines)
+    assert len(lines) == len(set(lines))
+    assert all(lines.count(note) == 1 for note in run.notes)
