@@ -202,8 +202,11 @@ class Recorded:
         line = f"Steps {first} to {first + most - 1}, {_seconds(step)} each (median)"
         costs = {n: each.overhead_s for n, each in timed.items() if each.overhead_s is not None}
         if not costs:
-            unknown = "What recording cost is not known: fewer than three steps ran without; give"
-            return [line, f"{unknown} --steps FIRST:END"]
+            return [
+                line,
+                "What recording cost is not known: fewer than three steps ran without (the first "
+                "two do not count); give --steps FIRST:END with FIRST from 6 on",
+            ]
         cost = median(costs.values())
         worst = max(costs, key=lambda rank: costs[rank])
         share = cost / (step - cost) if step > cost else 0.0

@@ -150,8 +150,8 @@ def test_end_of_a_run_without_a_step_that_ran_unrecorded(tmp_path: Path) -> None
     leave(tmp_path, 0, world_size=1, steps=4, first_step=1, step_s=0.011, files=("p.hatchet",))
     assert Recorded.of(tmp_path).lines[1:] == [
         "Steps 1 to 4, 11.0 ms each (median)",
-        "What recording cost is not known: fewer than three steps ran without; give --steps "
-        "FIRST:END",
+        "What recording cost is not known: fewer than three steps ran without (the first two do "
+        "not count); give --steps FIRST:END with FIRST from 6 on",
         f"Next: protonlab view {tmp_path}",
     ]
 
