@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -151,7 +151,7 @@ class Run(JobRanks):
         _check_by(by)
         return by_rank(self._frames, self.profiles, self.metric(metric), by)
 
-    def stragglers(self, *, skip: int = 1, ranks: Sequence[int] | None = None) -> Stragglers:
+    def stragglers(self, *, skip: int = 1, ranks: Collection[int] | None = None) -> Stragglers:
         """Say which rank the others wait for, if any, and how that is known.
 
         From traces: most of the time in a collective is waiting, so the rank that waits least in it
@@ -183,10 +183,16 @@ class Run(JobRanks):
         """
         if isinstance(skip, bool) or not isinstance(skip, int) or skip < 0:
             raise ProtonLabError(f"skip={skip!r}; give a number of steps, 0 or more")
-        unknown = [rank for rank in ranks or () if rank not in self.ranks]
-        if unknown or (ranks is not None and not ranks):
-            raise ProtonLabError(f"ranks={ranks!r}; this run has {on_ranks(self.ranks)}")
-        return stragglers_of(self, skip, self.ranks if ranks is None else {*ranks})
+        chosen = self.ranks if ranks is None else ranks
+        if (
+            not isinstance(chosen, Collection)
+            or not {*chosen} <= {*self.ranks}
+            or (self.ranks and not chosen)
+        ):
+            raise ProtonLabError(
+                f"ranks={ranks!r}; give some of this run's, {on_ranks(self.ranks)}, as in [0, 1]"
+            )
+        return stragglers_of(self, skip, {*chosen})
 
     def compare(self, other: Run, *, metric: str = "time") -> RunComparison:
         """Compare this run with a later one: what became slower, faster, new, or went away.

@@ -16,10 +16,10 @@ from protonlab.model.manifest import RankManifest
 from protonlab.model.rank_tables import check_sums
 from protonlab.model.run import Run
 from protonlab.runs._commits import Commit, Holding, committed, holdings, read_commits, run_of
+from protonlab.runs._load_run import ARCHIVE_MARKER
 from protonlab.runs._parts import columns_of, part_name
 from protonlab.runs._store import Store
 
-MARKER = "protonlab-archive.json"
 _FORMAT, _VERSION = "protonlab archive", 1
 _MOST_NAMES = 6
 
@@ -56,18 +56,18 @@ class Catalogue:
                 names = [name for name in self.store.names() if not name.startswith(".")]
                 about = self._marker()  # another may have begun it by now
         except ValueError as error:
-            raise ProfileFormatError(f"{url}: {MARKER} is no JSON ({error})") from None
+            raise ProfileFormatError(f"{url}: {ARCHIVE_MARKER} is no JSON ({error})") from None
         if about is None and names:
             more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             raise ProtonLabError(
                 f"{url} is no archive: it holds {', '.join(names[:_MOST_NAMES])}{more}, and no "
-                f"{MARKER}. Give an archive, or a folder that is empty or not there yet; a run's "
-                "folder is read by load_run() and appended by Archive(…).append()"
+                f"{ARCHIVE_MARKER}. Give an archive, or a folder that is empty or not there yet; a "
+                "run's folder is read by load_run() and appended by Archive(…).append()"
             )
         if about is None:
             return False
         if not isinstance(about, dict) or about.get("format") != _FORMAT:
-            raise ProfileFormatError(f"{url}: {MARKER} is not what an archive begins with")
+            raise ProfileFormatError(f"{url}: {ARCHIVE_MARKER} is not what an archive begins with")
         if about.get("version") != _VERSION:
             raise ProfileFormatError(
                 f"{url}: an archive of version {about.get('version')!r}; this protonlab reads "
@@ -77,7 +77,7 @@ class Catalogue:
 
     def _marker(self) -> Any:
         try:
-            return json.loads(self.store.read(MARKER))
+            return json.loads(self.store.read(ARCHIVE_MARKER))
         except FileNotFoundError:
             return None
 
@@ -85,7 +85,7 @@ class Catalogue:
         """Make it an archive, where it is none yet."""
         if not self.check():
             text = json.dumps({"format": _FORMAT, "version": _VERSION})
-            self.store.write(MARKER, f"{text}\n".encode())
+            self.store.write(ARCHIVE_MARKER, f"{text}\n".encode())
 
     def runs(self, wanted: Runs = None) -> list[Holding]:
         """Find runs by a pattern or by their names; all of them by default.

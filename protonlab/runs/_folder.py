@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from protonlab.errors import MissingDependencyError, ProtonLabError
 
@@ -92,11 +92,11 @@ class Folder:
         """Last part of its path."""
         return self.path.rstrip("/").rsplit("/", 1)[-1] or self.url
 
-    def names(self) -> list[str]:
-        """Names of the files in it, in order."""
+    def names(self, kind: Literal["file", "directory"] = "file") -> list[str]:
+        """Names of the files, or folders, in it, in order."""
         found = self.system.ls(self.path, detail=True)
         return sorted(
-            each["name"].rstrip("/").rsplit("/", 1)[-1] for each in found if each["type"] == "file"
+            each["name"].rstrip("/").rsplit("/", 1)[-1] for each in found if each["type"] == kind
         )
 
     def read(self, name: str) -> bytes:

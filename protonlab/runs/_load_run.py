@@ -17,6 +17,8 @@ from protonlab.model.run import Run
 from protonlab.runs._ending import Ending
 from protonlab.runs._folder import Folder
 
+# What an archive's folder holds.
+ARCHIVE_MARKER = "protonlab-archive.json"
 _MOST_NAMES = 8
 # So many ranks that ended alike are told of one by one.
 _FEW_ALIKE = 3
@@ -168,10 +170,14 @@ class Reading:
 
 
 def _no_manifest(place: Folder, names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    held = ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    if ARCHIVE_MARKER in names:
+        return f"{place.url} is an archive; protonlab.Archive({place.url!r}) opens it"
+    folders = [f"{name}/" for name in place.names("directory")]
+    held = [*names, *folders]
+    more = len(held) - _MOST_NAMES
+    text = ", ".join(held[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
     return (
         f"{place.url} holds no manifest of a rank (rank-00000.json), so it is no run's folder; "
-        f"`protonlab run` writes one. It holds: {held or 'nothing'}. Files that Proton itself "
+        f"`protonlab run` writes one. It holds: {text or 'nothing'}. Files that Proton itself "
         "wrote make a run with Run.from_profiles({0: load(…), 1: load(…)})"
     )

@@ -7,8 +7,10 @@ last rank of its group has come and the transfer, one of the recorded, is over.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -149,7 +151,8 @@ def test_what_pairs_of_ranks_wait_in_counts_for_nobody() -> None:
     assert found.table["collective_ns"].to_numpy() == pytest.approx(1e6, rel=0.01)
 
 
-def test_ranks_that_are_not_there_are_named() -> None:
+@pytest.mark.parametrize("ranks", [[1, 9], [], 1, "all"])
+def test_ranks_that_are_not_there_are_named(ranks: Any) -> None:
     run = pipeline([1, 1], launches=[8, 8])
-    with pytest.raises(ProtonLabError, match=r"ranks=\[1, 9\]; this run has ranks 0, 1"):
-        run.stragglers(ranks=[1, 9])
+    with pytest.raises(ProtonLabError, match=rf"ranks={re.escape(repr(ranks))}; give some of"):
+        run.stragglers(ranks=ranks)

@@ -173,6 +173,12 @@ def test_what_is_no_run_is_an_error_that_says_what_is_there(tmp_path: Path) -> N
         load_run(tmp_path / "nowhere")
     with pytest.raises(ProtonLabError, match="nosuch"):
         load_run("nosuch://bucket/run")
+    (tmp_path / "runs" / "night").mkdir(parents=True)
+    with pytest.raises(ProtonLabError, match=r"It holds: night/\. "):
+        load_run(tmp_path / "runs")
+    (tmp_path / "runs" / "protonlab-archive.json").write_text("{}")
+    with pytest.raises(ProtonLabError, match=r"is an archive; protonlab.Archive\('.*'\) opens it"):
+        load_run(tmp_path / "runs")
 
 
 def test_load_points_to_load_run(tmp_path: Path) -> None:
