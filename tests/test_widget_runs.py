@@ -76,7 +76,7 @@ def test_a_choice_during_a_run_begins_anew() -> None:
     run(work())
 
 
-def test_an_interrupt_of_a_cell_that_waits_stops_the_run() -> None:
+def test_an_interrupt_stops_the_run_whether_a_cell_waits_or_none_runs() -> None:
     """In a real kernel; what has no kernel's interrupt to fear is awaited in the other tests."""
     manager = KernelManager(kernel_name="python3")
     manager.start_kernel()
@@ -105,6 +105,25 @@ def test_an_interrupt_of_a_cell_that_waits_stops_the_run() -> None:
         reply = client.get_shell_msg(timeout=10)
         shown = reply["content"]["user_expressions"]["state"]["data"]["text/plain"]
         assert shown == "(False, False, 'Interrupted.')"
+
+        again = "panel.say('')\npanel.running = True"  # and now no cell waits
+        for _ in range(2):
+            client.execute_interactive(again, timeout=10)
+            time.sleep(0.5)
+            manager.interrupt_kernel()
+            time.sleep(0.5)
+            client.execute("1", user_expressions=state)
+            reply = client.get_shell_msg(timeout=10)
+            shown = reply["content"]["user_expressions"]["state"]["data"]["text/plain"]
+            assert shown == "(False, False, 'Interrupted.')"
+        late = "import time\nprint('sleeps')\ntime.sleep(20)"  # a cell is interrupted as ever
+        sleeping = client.execute(late)
+        while client.get_iopub_msg(timeout=30)["content"].get("text") != "sleeps\n":
+            pass
+        manager.interrupt_kernel()
+        reply = client.get_shell_msg(timeout=10)
+        assert reply["parent_header"]["msg_id"] == sleeping
+        assert reply["content"]["ename"] == "KeyboardInterrupt"
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

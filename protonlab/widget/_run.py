@@ -8,6 +8,7 @@ from typing import Any
 
 from protonlab.epilogue import interpreted_check
 from protonlab.errors import ProtonLabError
+from protonlab.widget._idle_interrupt import IdleInterrupt
 from protonlab.widget._turn import turn
 
 _BEAT_S = 0.05
@@ -75,6 +76,10 @@ class Run:
             self.stop("Interrupted.")
             raise
 
+    def _interrupted(self) -> None:
+        if self.is_going_on:
+            self.stop("Interrupted.")
+
     async def _drive(self) -> None:
         panel = self._panel
         try:
@@ -108,6 +113,7 @@ class Run:
         panel.comparison = None
         async with aclosing(source.run(asked[1])) as moments:
             async for moment in moments:
+                IdleInterrupt.watch(self._interrupted)
                 if not panel.running or (panel.source, panel.case) != asked:
                     return False
                 panel.show(moment)
@@ -119,6 +125,7 @@ class Run:
         panel.say("Computing on Triton's interpreter …")
         work = asyncio.ensure_future(interpreted_check())
         while not work.done():
+            IdleInterrupt.watch(self._interrupted)
             await asyncio.wait({work}, timeout=_BEAT_S)
             if not panel.running or panel.source != "interpreter":
                 work.cancel()
