@@ -18,3 +18,12 @@ def test_what_the_summary_of_a_run_says_does_not_stand_below_its_table_again(
     assert any(line.startswith("ncclDevKernel") for line in lines)
     assert len(lines) == len(set(lines))
     assert all(lines.count(note) == 1 for note in run.notes)
+
+
+def test_flame_alone_is_the_tree_of_the_ranks_in_text(capsys: pytest.CaptureFixture[str]) -> None:
+    run = recorded.ddp_two_gpus()
+    show_run(run, view=("flame",))
+    out = capsys.readouterr().out
+    assert "└─ train_step" in out
+    assert "spread (%)" in out
+    assert all(out.count(note) == 1 for note in run.notes)

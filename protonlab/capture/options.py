@@ -114,7 +114,8 @@ OPTIONS: tuple[Option, ...] = (
         kind="list",
         choices=("flame", "bars", "table", "none"),
         default=("flame", "bars", "table"),
-        help="What to show after the cell.",
+        help="What to show after the cell; a terminal shows the table, or for flame alone the tree "
+        "as text.",
         example="view=flame,table",
     ),
 )

@@ -14,7 +14,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.front_end import front_end
 from protonlab.model import Run
 from protonlab.model.stragglers import Stragglers
-from protonlab.views import KernelTable, bars, flame, heatmap, table, timeline
+from protonlab.views import KernelTable, bars, flame, heatmap, run_tree, table, timeline
 from protonlab.views.rank_words import run_notes
 
 _VIEWS = ("flame", "bars", "table")
@@ -29,7 +29,8 @@ def show_run(run: Run, view: Sequence[str] = _VIEWS, metrics: Sequence[str] | No
         The run.
     view
         Which views of its profiles, in this order: ``"flame"``, ``"bars"`` (with the heat map),
-        ``"table"``. In a terminal the table stands for all of them. A trace has its timeline.
+        ``"table"``. In a terminal the table stands for all of them, and ``"flame"`` alone is the
+        tree as text. A trace has its timeline.
     metrics
         The first one is that of figures; several are columns of a table of the ranks added up.
 
@@ -39,7 +40,7 @@ def show_run(run: Run, view: Sequence[str] = _VIEWS, metrics: Sequence[str] | No
         If a metric is unknown in this run.
     """
     draws = front_end().draws
-    if view and not draws:
+    if view and not draws and tuple(view) != ("flame",):
         view = ("table",)
     for part in run_views(run, view, metrics, draws=draws):
         display(part)  # type: ignore[no-untyped-call]
@@ -66,6 +67,9 @@ def run_views(
                 parts += _views_of(run, name, metrics or ())
             elif name == "table":
                 parts += [_below(run, each) for each in _views_of(run, name, metrics or ())]
+            elif tuple(view) == ("flame",):
+                tree = run_tree(run, metric=metrics[0] if metrics else "time")
+                parts.append(replace(tree, notes=()))
     if run.traces and draws and view:
         try:
             parts.append(timeline(run))
