@@ -22,7 +22,7 @@ def check_arguments(setup: Any, budget_s: Any, metric: Any, protocol: Any, seed:
     """
     if setup is not None and not callable(setup):
         raise ProtonLabError(
-            f"setup is a {type(setup).__name__}; give a function without arguments, which is "
+            f"setup is of type {type(setup).__name__}; give a function without arguments, which is "
             "called before each sample, or leave it out"
         )
     number = isinstance(budget_s, (int, float, np.number)) and not isinstance(budget_s, bool)

@@ -18,7 +18,7 @@ from protonlab.experiment._outputs import compared
 from protonlab.experiment._paired_run import PairedRun
 from protonlab.experiment._placement import scattered
 from protonlab.experiment._trial import here, outputs_of, profiled
-from protonlab.experiment._variants import explained, release_memory
+from protonlab.experiment._variants import explained, named_setup, release_memory
 from protonlab.experiment._words import of_busy, protocol_in_words
 from protonlab.model import Metric, Profile, ProfileInfo, VariantComparison
 from protonlab.model.frames import FloatArray, MetricColumn
@@ -69,6 +69,7 @@ class Measurement:
     ) -> None:
         self._maker = Maker(variants)
         check_arguments(setup, budget_s, metric, protocol, seed)
+        setup = setup and named_setup(setup)
         self._setup, self._budget, self._wanted = setup, float(budget_s), metric
         self._kind, self._seed = protocol, seed
         self.state: State = "not started"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from protonlab.errors import CaptureError, ProtonLabError
+from protonlab.model.units import counted
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,18 @@ class Variant:
             Always.
         """
         failed(f"variant {self.name!r}", error)
+
+
+def named_setup(setup: Callable[[], Any]) -> Callable[[], None]:
+    """Have what goes wrong in a user's setup say where it did."""
+
+    def call() -> None:
+        try:
+            setup()
+        except Exception as error:
+            failed("setup", error)
+
+    return call
 
 
 def failed(what: str, error: Exception) -> NoReturn:
@@ -120,13 +133,13 @@ def two_variants(variants: Mapping[str, Callable[[], Any]]) -> tuple[Variant, Va
         )
     if len(variants) != 2:
         names = ", ".join(map(repr, variants)) or "none"
-        raise ProtonLabError(f"{len(variants)} variants ({names}); {hint}")
+        raise ProtonLabError(f"{counted(len(variants), 'variant')} ({names}); {hint}")
     for name, call in variants.items():
         if not isinstance(name, str) or not name.strip():
             raise ProtonLabError(f"{name!r} is no name of a variant; give text: {hint}")
         if not callable(call):
             raise ProtonLabError(
-                f"variant {name!r} is a {type(call).__name__}, which cannot be called; give a "
+                f"variant {name!r} is of type {type(call).__name__} and cannot be called; give a "
                 "function without arguments, such as lambda: matmul(x, w)"
             )
     first, second = (Variant(name, call) for name, call in variants.items())

@@ -52,6 +52,12 @@ class Live:
         kernels = ("ours", "upstream")[: 1 + has_upstream()]
         self.choices: Mapping[str, Sequence[Any]] = {"tokens": TOKENS, "kernel": kernels}
 
+    @property
+    def invitation(self) -> str:
+        """To press Start, where this GPU can; what it needs otherwise."""
+        problem = _problem()
+        return f"{problem[0].upper()}{problem[1:]}." if problem else "Press Start to measure."
+
     def settled(self, case: EpilogueCase) -> EpilogueCase:
         """Return the case: anything legal can be measured."""
         return case
@@ -68,9 +74,9 @@ class Live:
         ProtonLabError
             If there is no Hopper GPU, or a variant fails.
         """
-        problem = gpu_problem()
+        problem = _problem()
         if problem:
-            raise CaptureError(f"{problem}. Choose the replay to see what an H200 measured")
+            raise CaptureError(problem)
         calls = None
         async with aclosing(self._prepared(case)) as steps:
             async for moment, found in steps:
@@ -151,3 +157,8 @@ class Live:
                 break
             yield None
         yield future.result()
+
+
+def _problem() -> str:
+    problem = gpu_problem()
+    return f"{problem}. Choose the replay to see what an H200 measured" if problem else ""

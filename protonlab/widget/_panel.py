@@ -212,4 +212,4 @@ class Panel(anywidget.AnyWidget):
             self.show(moment)
             return
         self.chart, self.table = {}, ""
-        self.say("Press Start to measure." if source else "Press Start to compute.")
+        self.say(source.invitation if source else "Press Start to compute.")

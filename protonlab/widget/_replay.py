@@ -27,6 +27,7 @@ class Replay:
     def __init__(self, sweep: EpilogueSweep) -> None:
         self._sweep = sweep
         self.label = f"replay of what was recorded on {sweep.where}"
+        self.invitation = "Press Start to replay."
         cases = sweep.cases
         self.choices: Mapping[str, Sequence[Any]] = {
             name: sorted({getattr(case, name) for case in cases}) for name in (*LEGAL, "kernel")

@@ -44,6 +44,10 @@ class Source(Protocol):
     def choices(self) -> Mapping[str, Sequence[Any]]:
         """Field of `EpilogueCase` -> values to choose from; other fields take any legal number."""
 
+    @property
+    def invitation(self) -> str:
+        """What to do to see something, for a person, where nothing is known at once."""
+
     def settled(self, case: EpilogueCase) -> EpilogueCase:
         """Return the case that can be shown in place of another."""
 

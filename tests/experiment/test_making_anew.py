@@ -64,7 +64,7 @@ def test_words_say_what_stayed_in_its_place() -> None:
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        ({"one": scale}, "1 variants ('one'); give exactly two"),
+        ({"one": scale}, "1 variant ('one'); give exactly two"),
         (scale, "variants is a function; give a mapping"),
         ({"two": scale, "one": scale}, "made two and one after one and two"),
     ],

@@ -70,13 +70,21 @@ def test_variant_that_launches_nothing_is_refused() -> None:
         quick(scale, lambda: None)
 
 
+def test_setup_that_raises_is_named() -> None:
+    def setup() -> None:
+        raise KeyError("x")
+
+    with pytest.raises(ProtonLabError, match="setup raised KeyError: 'x'"):
+        quick(setup=setup)
+
+
 @pytest.mark.parametrize(
     ("variants", "message"),
     [
         ({}, r"0 variants \(none\); give exactly two"),
-        ({"a": scale}, r"1 variants \('a'\); give exactly two"),
+        ({"a": scale}, r"1 variant \('a'\); give exactly two"),
         ({"a": scale, "b": scale, "c": scale}, r"3 variants \('a', 'b', 'c'\)"),
-        ({"a": scale, "b": 3}, "variant 'b' is a int, which cannot be called"),
+        ({"a": scale, "b": 3}, "variant 'b' is of type int and cannot be called"),
         ({"a": scale, 5: scale}, "5 is no name of a variant"),
         ({"a": scale, " ": scale}, "' ' is no name of a variant"),
         ([scale, scale], "variants is a list; give a mapping"),
@@ -99,7 +107,7 @@ def test_other_than_two_callables_are_refused(variants: Any, message: str) -> No
         ({"seed": -1}, "seed=-1; give a whole number"),
         ({"seed": 0.5}, "seed=0.5; give a whole number"),
         ({"metric": 3}, "3 is no metric name"),
-        ({"setup": 3}, "setup is a int; give a function"),
+        ({"setup": 3}, "setup is of type int; give a function"),
     ],
     ids=str,
 )
