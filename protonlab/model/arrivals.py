@@ -110,10 +110,10 @@ def _apart(used: Collectives) -> str:
     drift, start = np.polyfit(time, steady, 1)
     rest = np.abs(steady - start - time[:, None] * drift)
     off = float(np.median(rest, axis=0).max())
-    # No rank leaves one before the last has come, nor later than its transfer takes.
+    # All ranks leave within a part of the time that the transfer takes, once the last has come.
     transfer = float(np.median(used.duration.min(axis=1)))
     often = jumps.mean(axis=0).max() > _MANY_JUMPS
-    if off <= max(transfer, _TOGETHER_NS) and np.abs(drift).max() < _MOST_DRIFT and not often:
+    if off <= max(transfer / 4, _TOGETHER_NS) and np.abs(drift).max() < _MOST_DRIFT and not often:
         return ""
     groups = [each for each in _groups(used) if 1 < len(each) < len(used.ranks)]
     which = "Give the ranks of one: stragglers(ranks=[0, 1])."
