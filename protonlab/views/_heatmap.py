@@ -178,9 +178,6 @@ def _figure(run: Run, metric: Metric, grid: _Grid, title: str, notes: list[str])
         names=ticks,
         under=_AXIS_ROOM,
     )
-    if rows > 1:  # a wide page needs fewer rows than these; what is left over goes to the bottom
-        below = theme.LEGEND_HEIGHT * rows + theme.MARGIN["b"]
-        layout["legend"] |= {"y": below / layout["height"], "yanchor": "top"}
     widest = text_width(str(grid.columns[-1][0])) + _TICK_GAP
     step = math.ceil(columns * widest / _LEAST_ROOM)
     several = grid.columns[0][1] - grid.columns[0][0] + 1

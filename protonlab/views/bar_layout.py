@@ -69,9 +69,6 @@ def bar_layout(
         "shapes": shapes_of(lines),
     }
     layout["annotations"] += notes_of(lines, metric, reach)
-    if legend > 1:  # a wide page needs fewer rows than these; what is left over goes to the bottom
-        top = theme.LEGEND_HEIGHT * legend + theme.MARGIN["b"]
-        layout["legend"] |= {"y": top / layout["height"], "yanchor": "top"}
     layout["margin"]["r"] = after
     return layout
 

@@ -69,10 +69,17 @@ def layout_of(
     }
     beside = _SURE * max(map(text_width, map(unmarked, names)), default=0.0)
     beside += margin["l"] - left
+    height = rows * theme.ROW_HEIGHT + margin["t"] + margin["b"]
+    legend_place = {"y": 0, "yanchor": "bottom"}
+    if legend > 1:  # a wide page needs fewer rows than these; what is left over goes to the bottom
+        legend_place = {
+            "y": (theme.LEGEND_HEIGHT * legend + theme.MARGIN["b"]) / height,
+            "yanchor": "top",
+        }
     return {
         "template": "none",
         "meta": {"protonlab": {"view": view, "dark": theme.DARK_TWINS}},
-        "height": rows * theme.ROW_HEIGHT + margin["t"] + margin["b"],
+        "height": height,
         "margin": margin,
         "barmode": "overlay",
         "font": {"family": theme.FONT, "size": theme.FONT_SIZE, "color": theme.TEXT.light},
@@ -101,7 +108,7 @@ def layout_of(
         "legend": {
             "orientation": "h",
             **{"x": 0, "xanchor": "left", "xref": "container"},
-            **{"y": 0, "yanchor": "bottom", "yref": "container"},
+            **{**legend_place, "yref": "container"},
             "itemclick": False,
             "itemdoubleclick": False,
             "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
