@@ -19,7 +19,6 @@ from typing import Any
 RESULTS = Path(__file__).with_name("results")
 PAGE = Path(__file__).parents[2] / "docs" / "hopper-matmul.md"
 COMPUTE_BOUND = (256, 512)
-LARGEST_ERROR = 4e-3
 _BLOCK = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL)
 Rows = list[dict[str, Any]]
 
@@ -181,30 +180,6 @@ def sanitizer() -> str:
     return lines(["Triton", "check", "cases", "hand-over", "loader", "open"], rows)
 
 
-def wave_tail() -> str:
-    """The package's time over that of each way to spread tiles, sustained and in a burst."""
-    name = "wave_tail_h200_triton_3.9"
-    if not (RESULTS / f"{name}.json").exists():
-        return "Not measured yet."
-    measured = load(name)["rows"]
-    times = {(row["variant"], row["tokens"]): row for row in measured}
-    counts = sorted({row["tokens"] for row in measured})
-    rows = []
-    for variant in dict.fromkeys(row["variant"] for row in measured):
-        cells = []
-        for count in counts:
-            row, base = times.get((variant, count)), times["package", count]
-            if row is None:  # what the package does by itself
-                cells.append("")
-            elif not row["error"] < LARGEST_ERROR:
-                cells.append("wrong")
-            else:
-                ratios = (base[kind] / row[kind] for kind in ("sustained_us", "burst_us"))
-                cells.append("{:.3f} ({:.3f})".format(*ratios))
-        rows.append([variant, *cells])
-    return lines(["", *(f"{count} token{'s' * (count > 1)}" for count in counts)], rows)
-
-
 def _bold(value: float, bold: bool) -> str:
     mark = "**" if bold else ""
     return f"{mark}{value:.1f}{mark}"
@@ -216,7 +191,6 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "schedules": schedules,
     "dense": dense,
     "flatten": flatten,
-    "wave-tail": wave_tail,
     "sanitizer": sanitizer,
 }
 
