@@ -46,7 +46,7 @@ def run(
     join: bool,
     **asked: Any,
 ) -> None:
-    """Run COMMAND; each rank of the job writes its profile into one folder.
+    """Run COMMAND, and record each rank of its job in one folder.
 
     COMMAND is what starts the job: torchrun with its options and script, or
     python and a script, which is then a run of one rank. A step ends where the
