@@ -13,12 +13,13 @@ import pytest
 from variant_builders import comparison, noisy
 
 from protonlab.display import _views as display
-from protonlab.display import show, show_comparison, show_variants, summary
+from protonlab.display import comparison_views, show, show_comparison, show_variants, summary
 from protonlab.errors import MetricError
 from protonlab.formats import load
 from protonlab.front_end import HEADLESS
 from protonlab.model import Comparison, Profile, ProfileInfo, compare
 from protonlab.model.tuning import TuningTrial
+from protonlab.views import flame
 
 H200 = {"arch": "90", "num_sms": 132, "clock_rate": 1980000, "memory_clock_rate": 3201000,
         "bus_width": 6144}  # fmt: skip
@@ -225,6 +226,25 @@ def test_comparison_in_a_notebook(
     profiles = compared()
     show_comparison(compare(profiles.before, profiles.after, metric=metric))
     assert [type(each).__name__ for each in shown] == kinds
+
+
+def test_views_of_a_comparison_leave_out_what_its_summary_says() -> None:
+    found = compared()
+    summary, drawn, bars, kernels = comparison_views(found)
+    told = repr(summary).splitlines()
+    assert told == [found.summary, *found.notes, found.rule]
+    assert [note.text for note in drawn.layout.annotations] == [
+        "Each frame is as wide as the larger of its two values.",
+    ]
+    assert list(bars.layout.annotations) == []
+    assert kernels.note == ""
+    alone = flame(found)
+    assert alone.layout.height - drawn.layout.height == 17 * (
+        alone.layout.annotations[0].text.count("<br>")
+    )
+    assert alone.layout.margin.b - drawn.layout.margin.b == (
+        alone.layout.height - drawn.layout.height
+    )
 
 
 def test_comparison_of_nothing_is_sentences(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,8 @@ from protonlab.errors import ProtonLabError
 from protonlab.front_end import front_end
 from protonlab.model import Run
 from protonlab.model.stragglers import Stragglers
-from protonlab.views import KernelTable, bars, flame, heatmap, run_tree, table, timeline
-from protonlab.views.rank_words import run_notes
+from protonlab.views import bars, flame, heatmap, run_tree, table, timeline
+from protonlab.views.rank_words import WAITING, run_notes
 
 _VIEWS = ("flame", "bars", "table")
 
@@ -62,11 +62,12 @@ def run_views(
         if _says_something(found):
             parts.append(InWords(repr(found), found._repr_html_()))
     if run.profiles and (run.frames["kind"] == "kernel").any():
+        told = run_notes(run)
         for name in view:
-            if draws:
-                parts += _views_of(run, name, metrics or ())
-            elif name == "table":
-                parts += [_below(run, each) for each in _views_of(run, name, metrics or ())]
+            if draws or name == "table":
+                for each in _views_of(run, name, metrics or ()):
+                    parts.append(each.without_notes(told))
+                    told += [WAITING] if name != "table" else []
             elif tuple(view) == ("flame",):
                 tree = run_tree(run, metric=metrics[0] if metrics else "time")
                 parts.append(replace(tree, notes=()))
@@ -76,11 +77,6 @@ def run_views(
         except ProtonLabError as error:  # cycles have no common time
             parts.append(Summary((str(error),)))
     return parts
-
-
-def _below(run: Run, part: KernelTable) -> KernelTable:
-    """Leave out of a table in text what the summary, just above, has said."""
-    return replace(part, note=part.note.removeprefix(" ".join(run_notes(run))).strip())
 
 
 def _says_something(found: Stragglers) -> bool:

@@ -133,10 +133,11 @@ def variant_views(comparison: VariantComparison, *, draws: bool) -> list[Any]:
 
 def comparison_views(comparison: Comparison) -> list[Any]:
     """Make the summary and the views that `show_comparison` displays."""
-    parts: list[Any] = [Summary((comparison.summary, *comparison.notes, comparison.rule))]
+    told = (comparison.summary, *comparison.notes, comparison.rule)
+    parts: list[Any] = [Summary(told)]
     if not comparison.kernels.empty:
-        parts += [flame(comparison)] if comparison.metric.additive else []
-        parts += [bars(comparison), table(comparison)]
+        figures = [flame, bars] if comparison.metric.additive else [bars]
+        parts += [view(comparison).without_notes(told) for view in (*figures, table)]
     return parts
 
 

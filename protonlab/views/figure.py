@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any, Self
 
 import plotly.graph_objects as go
 
 from protonlab.front_end import TERMINAL, front_end
 from protonlab.views.image import image_of, write
+from protonlab.views.layout import leave_out
 from protonlab.views.names import unmarked
 from protonlab.views.page import PLOTLY_MIME, figure_html
 from protonlab.views.sources import Sources
@@ -60,6 +62,11 @@ class ProfileFigure(go.Figure):  # type: ignore[misc]
     def made_of(self, sources: Sources) -> Self:
         """Keep what the figure was made of."""
         self._sources = sources
+        return self
+
+    def without_notes(self, told: Collection[str]) -> Self:
+        """Leave out sentences below the boxes that stand elsewhere on the page."""
+        leave_out(self.layout, told)
         return self
 
     def __reduce__(self) -> Any:

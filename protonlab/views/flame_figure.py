@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from protonlab.views.coloring import coloring
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.fold import Boxes
 from protonlab.views.hover import caption, hover_text, share
-from protonlab.views.layout import empty_layout, layout_of, legend_places, title_of
+from protonlab.views.layout import empty_layout, layout_of, legend_places, title_of, untold
 from protonlab.views.names import cleaned, escaped, fitted, shortened, unmarked
 from protonlab.views.refinement import refined
 from protonlab.views.search import Found
@@ -61,6 +62,13 @@ class FlameFigure(ProfileFigure):
     """A flame graph as a plotly figure; a click zooms, and the field above it searches."""
 
     _source: tuple[Tree, Boxes, Look] | None = None  # a copy of the figure has none
+
+    def without_notes(self, told: Collection[str]) -> Self:
+        """Leave out sentences below the boxes, also where a part is zoomed to."""
+        if self._source is not None:
+            tree, boxes, look = self._source
+            self._source = tree, boxes, replace(look, notes=untold(look.notes, told))
+        return super().without_notes(told)
 
     @property
     def knows_more(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any, Self
@@ -55,6 +55,13 @@ class KernelTable:
     def made_of(self, sources: Sources) -> Self:
         """Return the table with what it was made of."""
         return replace(self, sources=sources)
+
+    def without_notes(self, told: Collection[str]) -> Self:
+        """Leave out sentences of the note that stand elsewhere on the page."""
+        note = self.note
+        for sentence in told:
+            note = note.replace(sentence, "")
+        return replace(self, note=" ".join(note.split()))
 
     @property
     def headers(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Literal
 
 from protonlab.views import theme
@@ -11,6 +11,7 @@ from protonlab.views.names import cleaned, escaped, shortened, text_width, unmar
 View = Literal["flame", "bars", "timeline", "roofline", "pairs", "sweep", "heatmap"]
 _NOTE_WIDTH = 660  # pixels, which a notebook beside a file browser has room for
 STANDOFF = 6  # pixels between a name and its row
+_FOOTNOTE = "notes"  # plotly's name of the annotation that holds them
 _SURE = 0.9  # of an estimated width: what is shifted by it stays on the page
 _SWATCH, _GAP = 18, 20  # pixels of a legend: before a text, and behind it
 
@@ -169,6 +170,7 @@ def _wrapped(note: str) -> Iterator[str]:
 
 def _footnote(notes: Sequence[str], beside: float, under: int) -> dict[str, Any]:
     return {
+        "name": _FOOTNOTE,
         "text": "<br>".join(map(escaped, notes)),
         **{"x": 0, "xanchor": "left", "xref": "paper"},
         **{"y": 0, "yanchor": "top", "yref": "paper"},
@@ -177,6 +179,44 @@ def _footnote(notes: Sequence[str], beside: float, under: int) -> dict[str, Any]
         "align": "left",
         "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
     }
+
+
+def untold(notes: Sequence[str], told: Collection[str]) -> tuple[str, ...]:
+    """Take the sentences that were not told; a full stop makes no difference."""
+    known = {sentence.rstrip(".") for sentence in told}
+    return tuple(note for note in notes if note.rstrip(".") not in known)
+
+
+def leave_out(layout: Any, told: Collection[str]) -> None:
+    """Take sentences out of the layout of a figure, which becomes less high.
+
+    Parameters
+    ----------
+    layout
+        Plotly's, as `layout_of` made it.
+    told
+        Sentences, not escaped.
+    """
+    footnotes = [note for note in layout.annotations if note.name == _FOOTNOTE]
+    if not footnotes:
+        return
+    lines = footnotes[0].text.split("<br>")
+    kept = list(lines)
+    for sentence in [each.rstrip(".") + stop for each in told for stop in ("", ".")]:
+        block = [escaped(line) for line in _wrapped(sentence)]
+        for at in range(len(kept) - len(block) + 1):
+            if kept[at : at + len(block)] == block:
+                del kept[at : at + len(block)]
+                break
+    less = theme.NOTE_HEIGHT * (len(lines) - len(kept)) + (0 if kept else _GAP // 2)
+    if kept:
+        footnotes[0].text = "<br>".join(kept)
+    else:
+        layout.annotations = [note for note in layout.annotations if note.name != _FOOTNOTE]
+    if layout.legend.yanchor == "top":
+        layout.legend.y *= layout.height / (layout.height - less)
+    layout.height -= less
+    layout.margin.b -= less
 
 
 def names_axis(
