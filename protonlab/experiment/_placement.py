@@ -11,6 +11,8 @@ import torch
 _UNIT = 512  # bytes; torch's allocator aligns to as many
 _LARGEST_GAP = 2**26
 _LARGEST_SHIFT, _SHARE_OF_SPARE = 2**32, 4
+# torch keeps tensors of up to 1 MiB by themselves, and hands out the smallest hole that is enough.
+_SMALL_BITS, _MOST_SMALL = (9, 20), 400
 
 
 @contextmanager
@@ -18,21 +20,28 @@ def scattered() -> Iterator[None]:
     """Have what is allocated inside lie in other pages of the GPU than what was freed before.
 
     torch would hand out again what it keeps, and the driver what it was given back last: so torch
-    keeps nothing, and a block of random size, up to a quarter of what is to spare, is in the way
-    until the end.
+    keeps nothing, and until the end a block of random size, up to a quarter of what is to spare, is
+    in the way of large tensors, and a random number of small ones in that of small tensors.
     """
     torch.cuda.empty_cache()
     spare = torch.cuda.mem_get_info()[0] - torch.cuda.memory_allocated()
-    size = random.Random().randrange(max(1, min(_LARGEST_SHIFT, spare // _SHARE_OF_SPARE)))
-    block = None
+    blocks = []
     with suppress(torch.OutOfMemoryError):  # another process was faster
-        block = torch.empty(size, dtype=torch.uint8, device="cuda")
+        for size in _blocking_sizes(min(_LARGEST_SHIFT, spare // _SHARE_OF_SPARE)):
+            blocks.append(torch.empty(size, dtype=torch.uint8, device="cuda"))
     try:
         yield
     finally:
-        del block
+        blocks.clear()
         with suppress(RuntimeError):  # a variant's kernel may have broken CUDA
             torch.cuda.empty_cache()
+
+
+def _blocking_sizes(most: int) -> list[int]:
+    """Draw bytes of one block of up to so many, and of small ones, as many of each magnitude."""
+    draw = random.Random()
+    small = range(draw.randrange(_MOST_SMALL))
+    return [draw.randrange(max(1, most)), *(int(2 ** draw.uniform(*_SMALL_BITS)) for _ in small)]
 
 
 def elsewhere(tensor: torch.Tensor) -> torch.Tensor:
