@@ -36,6 +36,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from protonlab.errors import ProtonLabError
 from protonlab.model.devices import IDEAL_BYTES, IDEAL_FLOPS
 
 IntArray = npt.NDArray[np.int64]
@@ -156,7 +157,16 @@ def pruned(parent: IntArray, depth: IntArray, keep: BoolArray) -> tuple[IntArray
     """Parent and depth of the kept frames, shape (kept,); the root must be kept.
 
     The parent of a kept frame becomes its nearest kept ancestor.
+
+    Raises
+    ------
+    ProtonLabError
+        If `keep` is no such choice.
     """
+    if np.shape(keep) != parent.shape or np.asarray(keep).dtype != bool or not keep[0]:
+        raise ProtonLabError(
+            f"keep={keep!r}; give one bool for each of the {len(parent)} frames, True for the root"
+        )
     position = np.cumsum(keep) - 1
     nearest = np.zeros(len(keep), dtype=np.int64)  # nearest kept ancestor
     new_depth = np.zeros(len(keep), dtype=np.int64)

@@ -18,7 +18,7 @@ from protonlab.model.frames import BoolArray, MetricColumn, pruned
 from protonlab.model.info import ProfileInfo
 from protonlab.model.kernels import KERNEL_TEXT, hooked
 from protonlab.model.metrics import Metric, available_metrics
-from protonlab.model.repeats import Repeats
+from protonlab.model.repeats import NOT_REPEATED, Repeats
 from protonlab.model.saving import save_profile
 from protonlab.model.selection import matching_kernels, matching_subtrees
 from protonlab.model.sums import Sums
@@ -203,7 +203,7 @@ class Profile:
         Parameters
         ----------
         keep
-            Shape (n,); the root must be kept.
+            Shape (n,); the root must be kept, or it is a ProtonLabError.
         """
         parent, depth = pruned(
             self.frames["parent_id"].to_numpy(), self.frames["depth"].to_numpy(), keep
@@ -221,9 +221,11 @@ class Profile:
         ProtonLabError
             If there is no such repeat.
         """
-        count = self.repeats.number if self.repeats else 0
-        if self.repeats is None or not 0 <= number < count:
-            raise ProtonLabError(f"repeat {number!r}: this profile holds {count}, from 0 on")
+        if self.repeats is None:
+            raise ProtonLabError(NOT_REPEATED)
+        if number not in range(self.repeats.number):
+            last = self.repeats.number - 1
+            raise ProtonLabError(f"repeat {number!r}; this profile holds repeats 0 to {last}")
         frames = self.repeats.frames(self.frames, self.columns, number)
         return replace(self, frames=frames, repeats=None)
 
@@ -258,9 +260,7 @@ class Profile:
             If nothing was repeated, or an argument is not legal.
         """
         if self.repeats is None:
-            raise ProtonLabError(
-                "nothing was repeated here; record with %%proton repeat=20 or Session.repeats(20)"
-            )
+            raise ProtonLabError(NOT_REPEATED)
         tables = [
             self.repeat(number).to_dataframe(metric, by="kernel")
             for number in range(self.repeats.number)

@@ -12,6 +12,7 @@ from protonlab.model.frames import BoolArray, FloatArray, MetricColumn
 
 # Where Proton has no phases, each repeat runs in a scope of this name and its number.
 REPEAT_SCOPE = "__protonlab_repeat:"
+NOT_REPEATED = "nothing was repeated here; record with %%proton repeat=20 or Session.repeats(20)"
 
 
 @dataclass(frozen=True, eq=False)

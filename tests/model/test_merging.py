@@ -53,9 +53,9 @@ def test_each_repeat_by_hand() -> None:
     assert profile.repeat(1).to_dataframe("gbyte/s", by="kernel").set_index("name")["gbyte/s"].iloc[
         0
     ] == pytest.approx(4 / 30)
-    with pytest.raises(ProtonLabError, match="repeat 3: this profile holds 3, from 0 on"):
+    with pytest.raises(ProtonLabError, match="repeat 3; this profile holds repeats 0 to 2"):
         profile.repeat(3)
-    with pytest.raises(ProtonLabError, match="this profile holds 0"):
+    with pytest.raises(ProtonLabError, match="nothing was repeated here"):
         profile.repeat(0).repeat(0)
 
 

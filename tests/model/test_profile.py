@@ -1,5 +1,7 @@
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from builders import SMALL, document, frame, kernel
@@ -166,3 +168,11 @@ def assert_same(one: Profile, other: Profile) -> None:
     assert one.columns == other.columns
     assert one.devices == other.devices
     assert one.info == other.info
+
+
+@pytest.mark.parametrize("keep", ["x", [True], [0, 1], None])
+def test_a_choice_of_frames_that_is_none_is_said_so(small: Profile, keep: Any) -> None:
+    with pytest.raises(ProtonLabError, match="give one bool for each of the 9 frames, True for"):
+        small.take(keep)
+    with pytest.raises(ProtonLabError, match="True for the root"):
+        small.take(np.zeros(9, dtype=bool))
