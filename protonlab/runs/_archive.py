@@ -219,8 +219,8 @@ class Archive:
         Returns
         -------
         pandas.DataFrame
-            One row a kernel of the last run whose level is worse by more than the threshold, what
-            costs most time first: ``name``, ``label``; ``since`` (the run), ``when``; the levels
+            One row a kernel of the last run that has any, if its level is worse by more than the
+            threshold, costliest first: ``name``, ``label``; ``since`` (the run), ``when``; levels
             ``before`` and ``after``; their ``ratio`` with ``low`` and ``high``, its 95 % interval;
             ``runs_before``, ``runs_after``; ``share`` of the last run's kernel time;
             ``changed_with``.

@@ -36,6 +36,17 @@ def ingest(
     ProtonLabError
         If two of them have the same name, or the store goes on failing.
     """
+    sound = [source for source in sources if not source.problem]
+    done = iter(_ingested(store, sound, replace=replace, progress=progress) if sound else [])
+    return [
+        Appended(source.run, problem=source.problem) if source.problem else next(done)
+        for source in sources
+    ]
+
+
+def _ingested(
+    store: Store, sources: Sequence[Source], *, replace: bool, progress: bool
+) -> list[Appended]:
     _check_names(sources)
     names = {source.run for source in sources}
     before = read_commits(store, names)

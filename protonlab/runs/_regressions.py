@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ import pandas as pd
 
 from protonlab.model import Metric
 from protonlab.model.frames import FloatArray
+from protonlab.model.units import counted
 from protonlab.runs._change_points import segments
 from protonlab.runs._commits import Holding
 from protonlab.runs._history import stepped
@@ -19,6 +21,7 @@ from protonlab.runs._packages import pyarrow
 from protonlab.runs._store import Store
 from protonlab.runs._sums import PROFILES, by_kernel, over_runs
 
+_MOST_GONE = 4
 COLUMNS = (
     "name",
     "label",
@@ -58,20 +61,35 @@ def regressions(
     sums["value"] = values
     place = pd.Series(range(len(table)), index=table["run"])
     sums["place"] = place.loc[sums["run"]].to_numpy()
-    rows = []
+    rows, gone = [], []
+    newest = sums["place"].max()  # a job that crashed has no kernel, and says nothing
     for (name, label), own in sums.groupby(["name", "label"], sort=False):
         series = np.full(len(table), np.nan)
         series[own["place"]] = own["value"]
         share = own.loc[own["place"].idxmax(), "share"]
-        if own["place"].max() < len(table) - 1:
-            continue  # the last run has it no more
         for row in _standing(series, metric, threshold, table):
-            rows.append({"name": name, "label": label, "share": share, **row})
+            if own["place"].max() < newest:
+                gone.append(str(label))
+            else:
+                rows.append({"name": name, "label": label, "share": share, **row})
+    if gone:
+        _warn_of(gone, table["run"].iloc[newest])
     result = pd.DataFrame(rows, columns=list(COLUMNS))
     cost = result["share"].astype(float) * (
         1 - 1 / np.exp(np.abs(np.log(result["ratio"].astype(float))))
     )
     return result.loc[cost.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
+
+
+def _warn_of(gone: Sequence[str], run: str) -> None:
+    more = f" and {len(gone) - _MOST_GONE} more" if len(gone) > _MOST_GONE else ""
+    warnings.warn(
+        f"{counted(len(gone), 'kernel')} had become slower and not faster again, but the newest "
+        f"run, {run!r}, is without: {', '.join(gone[:_MOST_GONE])}{more}. If it is of another job, "
+        "leave it out with runs=",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def _standing(

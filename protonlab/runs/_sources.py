@@ -108,11 +108,14 @@ class Source:
         Its ranks.
     where
         Its folder, empty where it is at hand.
+    problem
+        Why there is nothing to append.
     """
 
     run: str
     batches: tuple[Batch, ...]
     where: str = ""
+    problem: str = ""
 
 
 def source_of(given: Appendable, name: str | None, step: int | None) -> Source:
@@ -153,13 +156,23 @@ def source_of(given: Appendable, name: str | None, step: int | None) -> Source:
 
 
 def sources_of(folders: Sequence[str | os.PathLike[str]]) -> list[Source]:
-    """Find the ranks of several folders, as `source_of` does; one alone is an error."""
+    """Find the ranks of several folders; one that is no run's is a source with a problem."""
     if isinstance(folders, (str, os.PathLike)):
         raise ProtonLabError(
             f"ingest() takes several folders, such as sorted(Path({os.fspath(folders)!r})"
             ".iterdir()); append() takes one"
         )
-    return [source_of(folder, None, None) for folder in folders]
+    return [_of_one_of_many(folder) for folder in folders]
+
+
+def _of_one_of_many(folder: str | os.PathLike[str]) -> Source:
+    try:
+        return source_of(folder, None, None)
+    except ProtonLabError as error:
+        if not isinstance(folder, (str, os.PathLike)):
+            raise
+        where = os.fspath(folder)
+        return Source(where.rstrip("/").rpartition("/")[2] or where, (), where, str(error))
 
 
 def _of_folder(place: Folder, name: str | None, step: int | None) -> Source:

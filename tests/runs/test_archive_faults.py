@@ -248,9 +248,13 @@ def test_a_damaged_run_is_left_out_and_the_others_are_appended(tmp_path: Path) -
     bad = write_run(tmp_path / "bad", {0: night(0, 100)})
     (bad / "rank-00000.hatchet").write_text("{")
     archive = Archive(tmp_path / "archive")
-    with pytest.warns(UserWarning, match=r"1 of 2 runs were not appended.*\nbad: no rank of it"):
-        report = archive.ingest([bad, good])
-    assert report["added"].tolist() == [0, 1]
+    stray = tmp_path / "stray"
+    stray.mkdir()
+    with pytest.warns(UserWarning, match=r"2 of 3 runs were not appended.*\nbad: no rank of it"):
+        report = archive.ingest([bad, good, stray])
+    assert report["run"].tolist() == ["bad", "good", "stray"]
+    assert report["added"].tolist() == [0, 1, 0]
+    assert "holds no manifest of a rank" in report["problem"][2]
     assert archive.runs["run"].tolist() == ["good"]
     with pytest.raises(ProtonLabError, match=r"'bad'.*no rank of it has a whole profile"):
         archive.append(bad)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -139,6 +140,26 @@ def test_regressions_that_stand(tmp_path: Path) -> None:
     )
     assert archive.regressions("5%", runs="n0[0-7]").empty
     assert archive.regressions("20%").empty
+
+
+def test_a_newest_run_without_the_kernel_hides_no_regression_in_silence(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    noise = np.random.default_rng(0).normal(1, 0.002, 10)
+    for number, factor in enumerate(noise):
+        archive.append(
+            night(number, int(3000 * factor * (1.3 if number > 5 else 1))), name=f"n{number}"
+        )
+    archive.append(recorded(frame("nothing"), when="2026-11-20T00:00:00Z"), name="crashed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert archive.regressions()["name"].tolist() == ["matmul"]
+    archive.append(recorded(kernel("add", 10, 1), when="2026-11-21T00:00:00Z"), name="other job")
+    with pytest.warns(
+        UserWarning, match=r"1 kernel had .* 'other job', is without: matmul\. If"
+    ) as told:
+        assert archive.regressions().empty
+    assert told[0].filename == __file__
+    assert archive.regressions(runs="n*")["name"].tolist() == ["matmul"]
 
 
 def test_a_gpu_that_is_slow_again_and_again_is_found_wherever_it_is(tmp_path: Path) -> None:
