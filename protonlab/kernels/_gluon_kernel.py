@@ -16,12 +16,17 @@ FIRST_BLOCK = gl.constexpr(FIRST)
 
 
 def gluon_metadata(grid: Any, kernel: Any, args: dict[str, Any]) -> dict[str, Any]:
-    """Describe a launch for one row class. The first of a matmul holds the numbers of all."""
+    """Describe a launch, of one row class where there are experts.
+
+    The launches of a matmul share a name, so that they are one frame, and the first tells what all
+    of them move: bytes over the time of all. Launches overlap, so the rate is at least that.
+    """
     m, n, k = args["rows"], args["N"], args["K"]
     words = [f"{m}x{n}x{k}"]
     if args["blocks"] is not None:
         words.append(f"experts={args['experts']}")
-    words += [f"rows<={args['HEAD'] + args['TAIL']}", f"strips={args['STRIPS']}"]
+    else:
+        words += [f"rows<={args['HEAD'] + args['TAIL']}", f"strips={args['STRIPS']}"]
     if args["parts"] > 1:
         words.append(f"split_k={args['parts']}")
     described = {"name": f"matmul_mxfp4_gluon [{', '.join(words)}]"}

@@ -83,19 +83,19 @@ def test_gathered_rows_and_zeros_for_indices_outside() -> None:
 
 
 @pytest.mark.skipif(not GLUON, reason="needs Triton 3.9")
-def test_the_first_launch_of_a_matmul_holds_the_numbers_of_all() -> None:
+def test_launches_of_a_matmul_are_one_frame_and_the_first_holds_the_numbers_of_all() -> None:
     from protonlab.kernels._gluon_kernel import gluon_metadata
 
     args = {"rows": 512, "N": 5760, "K": 5760, "experts": 128, "blocks": 1, "HEAD": 16, "TAIL": 8}
     args |= {"STRIPS": 3, "parts": 1, "counted": 1, "n_bytes": 0, "stats": [1, 2, 3, 77]}
-    name = "matmul_mxfp4_gluon [512x5760x5760, experts=128, rows<=24, strips=3]"
+    name = "matmul_mxfp4_gluon [512x5760x5760, experts=128]"
     assert gluon_metadata(None, None, args) == {
         "name": name,
         "flops16": 2.0 * 512 * 5760 * 5760,
         "bytes": 77,
         "n_tokens": 512,
     }
-    assert gluon_metadata(None, None, args | {"counted": 0}) == {"name": name}
+    assert gluon_metadata(None, None, args | {"counted": 0, "HEAD": 64}) == {"name": name}
     dense = gluon_metadata(None, None, args | {"blocks": None, "parts": 4, "n_bytes": 5})
     assert dense["name"] == "matmul_mxfp4_gluon [512x5760x5760, rows<=24, strips=3, split_k=4]"
     assert dense["bytes"] == 5
