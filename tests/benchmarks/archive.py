@@ -209,7 +209,7 @@ def main() -> None:
             f"archive to pyarrow alone: {found['archive_to_pyarrow']:.2f}, from files; by "
             f"processor time {found['archive_to_pyarrow_processor']:.2f}"
         )
-        result["at_hand"] = hand = at_hand(profile, work, given.repeats)
+        result["at_hand"] = hand = at_hand(profile, work)
         print(f"archive to pyarrow alone: {hand['ratio']:.2f}, of profiles at hand")
         result["wide"] = wide = wide_run(work)
         print(

@@ -88,28 +88,34 @@ def ratios(folders: Sequence[Path], work: Path, repeats: int) -> dict[str, Any]:
     }
 
 
-def at_hand(profile: Profile, work: Path, repeats: int) -> dict[str, float]:
-    """Processor time of a profile in memory, put in, and written by pyarrow alone."""
+def at_hand(profile: Profile, work: Path, rounds: int = 20) -> dict[str, Any]:
+    """Processor time of a profile in memory, put in, and written by pyarrow alone, in turns."""
     profiles = {rank: varied(profile, 0, rank, 1) for rank in range(BATCH)}
     batch = source_of(profiles, "a", None).batches[0]
-    times: dict[str, list[float]] = {"archive": [], "pyarrow": []}
-    for number in range(2 * repeats + 1):
-        folder = work / f"hand-{number}"
-        folder.mkdir()
-        store = store_at(folder)
-        start = time.process_time()
-        assert not store_batch(store, batch, {}).problem
-        middle = time.process_time()
+
+    def archived(folder: Path) -> None:
+        assert not store_batch(store_at(folder), batch, {}).problem
+
+    def written(folder: Path) -> None:
         for rank, each in profiles.items():
             table = parquet_table(each)
             pyarrow.parquet.write_table(table, folder / f"{rank}.parquet", compression=COMPRESSION)
-        end = time.process_time()
-        times["archive"].append((middle - start) / BATCH)
-        times["pyarrow"].append((end - middle) / BATCH)
-        shutil.rmtree(folder)
-    median = {name: 1000 * statistics.median(values[1:]) for name, values in times.items()}
-    pairs = list(zip(times["archive"][1:], times["pyarrow"][1:], strict=True))
+
+    ways = {"archive": archived, "pyarrow": written}
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(-1, rounds):  # the first is for both to warm up
+        for name in sorted(ways, reverse=bool(number % 2)):
+            folder = work / f"hand-{name}"
+            folder.mkdir()
+            start = time.process_time()
+            ways[name](folder)
+            if number >= 0:
+                times[name].append(1000 * (time.process_time() - start) / BATCH)
+            shutil.rmtree(folder)
     return {
-        **{f"{name}_ms": value for name, value in median.items()},
-        "ratio": statistics.median(one / other for one, other in pairs),
+        **{f"{name}_ms": statistics.median(values) for name, values in times.items()},
+        "rounds": rounds,
+        "ratio": statistics.median(
+            one / other for one, other in zip(times["archive"], times["pyarrow"], strict=True)
+        ),
     }
