@@ -49,10 +49,10 @@ def page(found: dict[str, Any]) -> str:
         f"a straight line explains {100 * fits['ingest']['explained']:.1f} % of putting in, "
         f"exponent {fits['ingest']['exponent']:.2f}; two workers were "
         f"{ratios['two_workers_to_one']:.1f} times as fast as one; archive and pyarrow alone "
-        f"{ratios['archive_to_pyarrow']:.2f} to 1, of profiles in memory {hand['ratio']:.2f} to 1; "
+        f"{ratios['archive_to_pyarrow_processor']:.2f} to 1 by processor time, of profiles in "
+        f"memory {hand['ratio']:.2f} to 1; "
         f"{last['profiles']:,} profiles answered history in {last['history_s']:.1f} s, regressions "
-        f"in {last['regressions_s']:.1f} s and stragglers in {last['stragglers_s']:.1f} s (the "
-        f"first history of all took {growth[0]['history_s']:.0f} s).\n"
+        f"in {last['regressions_s']:.1f} s and stragglers in {last['stragglers_s']:.1f} s.\n"
         f"{empty['ranks']:,} empty ranks took {empty['append_s']:.0f} s to put in"
         + (
             f" and {empty['load_run_s']:.0f} s to load; pyarrow alone takes "
