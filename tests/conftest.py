@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import fcntl
 import functools
@@ -10,13 +11,17 @@ import os
 import re
 import shutil
 import signal
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
 
 
 @dataclass(frozen=True)
@@ -129,3 +134,30 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Execu
 def project() -> Path:
     """The root of the source checkout."""
     return Path(__file__).parent.parent
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
+    """A real IPython shell, which is gone when the test ends."""
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    main, hook = sys.modules["__main__"], sys.excepthook
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "nocolor"
+    opened = InteractiveShell.instance(config=config)
+    yield opened
+    # What a shell does when Python ends collects garbage: 53 shells would take 20 s over it.
+    atexit.unregister(opened.atexit_operations)
+    InteractiveShell.clear_instance()
+    sys.modules["__main__"], sys.excepthook = main, hook
+
+
+@pytest.fixture(autouse=True)
+def _no_shell_stays() -> Iterator[None]:
+    """Outputs have one more line in a terminal's shell: other tests of the process would see it."""
+    yield
+    ipython = sys.modules.get("IPython")
+    assert ipython is None or ipython.get_ipython() is None

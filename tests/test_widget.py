@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from IPython.testing.globalipapp import get_ipython
+from IPython.core.interactiveshell import InteractiveShell
 from sweeps import synthetic_comparison
 from widgets import FOUR, SWEEP, widget
 
@@ -85,14 +85,12 @@ def test_what_cannot_be_is_shown_and_taken_back() -> None:
     assert "source='oracle'; give one of 'gpu', 'replay', 'interpreter'" in panel.words["problem"]
 
 
-def test_keeps_results_in_variables() -> None:
-    shell = get_ipython()
+def test_keeps_results_in_variables(shell: InteractiveShell) -> None:
     panel = widget(into="mine")
     kept = panel.keep()
     assert set(kept) == {"mine", "mine_compiled"}  # a made-up comparison has no profiles
-    if shell is not None:
-        assert shell.user_ns["mine"] is panel.comparison
-        assert shell.user_ns["mine_compiled"] is panel.compiled
+    assert shell.user_ns["mine"] is panel.comparison
+    assert shell.user_ns["mine_compiled"] is panel.compiled
     assert panel.words["status"] == "Kept in mine, mine_compiled."
 
 

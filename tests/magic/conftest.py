@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +9,6 @@ from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
-from traitlets.config import Config
 from triton.profiler.hooks.hook import HookManager
 
 KERNELS = """
@@ -109,27 +106,19 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def notebook(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    shell: InteractiveShell,
 ) -> Iterator[Notebook]:
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    main, hook = sys.modules["__main__"], sys.excepthook
-    config = Config()
-    config.HistoryManager.enabled = False
-    config.InteractiveShell.colors = "nocolor"
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=config)
     shell.run_line_magic("load_ext", "protonlab")
     shell.run_cell(KERNELS)
     assert shell.last_execution_result.success
     opened = Notebook(shell, capsys)
     yield opened
     shell.run_line_magic("unload_ext", "protonlab")
-    # What a shell does when Python ends collects garbage: 53 shells would take 20 s over it.
-    atexit.unregister(shell.atexit_operations)
-    InteractiveShell.clear_instance()
-    sys.modules["__main__"], sys.excepthook = main, hook
     assert list(folder.glob("*.hatchet")) == []
     assert opened.nothing_is_open
