@@ -18,16 +18,23 @@ import plotly.graph_objects as go
 
 from protonlab.views import theme
 from protonlab.views.layout import legend_places
-from protonlab.views.names import escaped, unmarked
+from protonlab.views.names import unmarked
 from protonlab.views.plane import Plane, numbers, ticks
+from protonlab.views.svg_elements import (
+    GAP,
+    THINNEST,
+    box,
+    fading,
+    hatches_of,
+    of_point,
+    stroke,
+    words,
+)
 
-_THINNEST = 0.3  # pixels; a narrower box cannot be seen
-_GAP = 0.6  # pixels between a box and the next
 _LINE = 16  # pixels from one line of a note to the next
 _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
 # Where a notebook says that it is dark: JupyterLab and Notebook 7, VS Code.
 _IN_THE_DARK = ':is([data-jp-theme-light="false"], .vscode-dark) .protonlab-picture'
-_DASHES = {"dash": "6 4", "dot": "2 3", "dashdot": "6 3 2 3"}
 
 
 def picture_of(figure: go.Figure) -> str:
@@ -65,7 +72,7 @@ def drawing(figure: Mapping[str, Any]) -> str:
     traces = [trace for trace in figure["data"] if trace.get("visible", True) is True]
     plane = Plane.of(figure)
     title = unmarked((layout.get("title") or {}).get("text") or "")
-    body = [_text(8, 26, title, theme.TEXT.light, theme.TITLE_SIZE, heavy=True)]
+    body = [words(8, 26, title, theme.TEXT.light, theme.TITLE_SIZE, heavy=True)]
     body += _ticks(plane, layout)
     for trace in traces:
         body += _bar(trace, plane, layout) if trace.get("type") == "bar" else _points(trace, plane)
@@ -76,12 +83,11 @@ def drawing(figure: Mapping[str, Any]) -> str:
     if layout.get("showlegend"):
         shown = [trace for trace in traces if trace.get("showlegend")]
         body += _legend(shown, layout.get("legend") or {}, plane)
-    hatches = _hatches(traces)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={quoteattr(title)} '
         f'width="{plane.width}" height="{plane.height}" '
         f'viewBox="0 0 {plane.width} {plane.height}" '
-        f'font-family={quoteattr(theme.FONT)} font-size="{theme.FONT_SIZE}">{hatches}'
+        f'font-family={quoteattr(theme.FONT)} font-size="{theme.FONT_SIZE}">{hatches_of(traces)}'
         f'<rect width="100%" height="100%" fill="{theme.PAGE[0]}"/>{"".join(body)}</svg>'
     )
 
@@ -100,16 +106,15 @@ def _bar(trace: Mapping[str, Any], plane: Plane, layout: Mapping[str, Any]) -> I
         if not math.isfinite(base + wide + row):
             continue
         left, right = sorted((plane.x.within(base), plane.x.within(base + wide)))
-        if right - left < _THINNEST and wide:
+        if right - left < THINNEST and wide:
             continue
         middle = plane.y.pixel(row)
         tip = " ".join(str(part) for part in name[:2])
-        fill = _each(marker.get("color"), point)
-        yield _box(left, middle - high / 2, right - left, high, fill, tip, _hatch(marker))
+        yield box(left, middle - high / 2, right - left, high, marker, point, tip)
         if text and trace.get("textposition") == "outside":
-            yield _text(right + 5, middle + 4, unmarked(text), theme.TEXT.light)
+            yield words(right + 5, middle + 4, unmarked(text), theme.TEXT.light)
         elif text and trace.get("textposition") != "none":
-            yield _text(left + 5, middle + 4, unmarked(text), theme.INK.light)
+            yield words(left + 5, middle + 4, unmarked(text), theme.INK.light)
 
 
 def _points(trace: Mapping[str, Any], plane: Plane) -> Iterator[str]:
@@ -124,26 +129,27 @@ def _points(trace: Mapping[str, Any], plane: Plane) -> Iterator[str]:
     yield from _whiskers(trace, plane)
     marker = trace.get("marker") or {}
     outline = marker.get("line") or {}
-    look = _stroke(outline.get("color"), outline.get("width") or 0)
+    look = stroke(outline.get("color"), outline.get("width") or 0)
     texts = trace.get("text") or [""] * len(xs)
     positions = trace.get("textposition") or "middle center"
     for point, (x, y) in enumerate(zip(xs, ys, strict=True)):
         if not math.isfinite(x + y):
             continue
+        size = float(of_point(marker.get("size") or 6, point)) if "markers" in mode else 0.0
         if "markers" in mode:
-            size = float(_each(marker.get("size") or 6, point))
-            fill = _each(marker.get("color") or theme.OUTLINE.light, point)
-            yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size / 2:.1f}" fill="{fill}"{look}/>'
-        if "text" in mode and _each(texts, point):
-            down, across = str(_each(positions, point)).split(" ")
+            fill = of_point(marker.get("color") or theme.OUTLINE.light, point)
+            place = f'cx="{x:.1f}" cy="{y:.1f}" r="{size / 2:.1f}"'
+            yield f'<circle {place} fill="{fill}"{look}{fading(marker, point)}/>'
+        if "text" in mode and of_point(texts, point):
+            down, across = str(of_point(positions, point)).split(" ")
             anchor = {"left": "end", "right": "start"}.get(across, "middle")
-            radius = float(_each(marker.get("size") or 6, point)) / 2 if "markers" in mode else 0.0
+            radius = size / 2
             shift = {"left": -2 - radius, "right": 2 + radius}.get(across, 0)
             drop = {"top": -7 - radius, "bottom": 15 + radius}.get(down, 4)
             font = trace.get("textfont") or {}
             colour = font.get("color") or theme.TEXT.light
-            text = unmarked(_each(texts, point))
-            yield _text(x + shift, y + drop, text, colour, anchor=anchor)
+            text = unmarked(of_point(texts, point))
+            yield words(x + shift, y + drop, text, colour, anchor=anchor)
 
 
 def _whiskers(trace: Mapping[str, Any], plane: Plane) -> Iterator[str]:
@@ -151,7 +157,7 @@ def _whiskers(trace: Mapping[str, Any], plane: Plane) -> Iterator[str]:
     if error.get("visible") is False or not error.get("array"):
         return
     below = error.get("arrayminus") or error["array"]
-    look = _stroke(error.get("color") or theme.WHISKER.light, error.get("thickness") or 1)
+    look = stroke(error.get("color") or theme.WHISKER.light, error.get("thickness") or 1)
     for x, y, plus, minus in zip(
         *map(numbers, (trace["x"], trace["y"], error["array"], below)), strict=True
     ):
@@ -171,7 +177,7 @@ def _polyline(xs: list[float], ys: list[float], line: Mapping[str, Any], fill: A
             pen = "L"
         else:
             pen = "M"  # a gap
-    look = _stroke(line.get("color"), line.get("width") or 2, line.get("dash") or "")
+    look = stroke(line.get("color"), line.get("width") or 2, line.get("dash") or "")
     return f'<path d="{"".join(points)}" fill={quoteattr(str(fill))}{look}/>'
 
 
@@ -179,7 +185,7 @@ def _shape(shape: Mapping[str, Any], plane: Plane) -> str:
     x0, x1 = (plane.place(shape, "x", which) for which in "01")
     y0, y1 = (plane.place(shape, "y", which) for which in "01")
     line = shape.get("line") or {}
-    look = _stroke(line.get("color"), line.get("width") or 0, line.get("dash") or "")
+    look = stroke(line.get("color"), line.get("width") or 0, line.get("dash") or "")
     if shape.get("type") == "line":
         return f'<path d="M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}" fill="none"{look}/>'
     size = f'width="{abs(x1 - x0):.1f}" height="{abs(y1 - y0):.1f}"'
@@ -198,7 +204,7 @@ def _note(note: Mapping[str, Any], plane: Plane) -> Iterator[str]:
     anchor = _ANCHORS[note.get("xanchor") or "center"]
     for row, line in enumerate(lines):
         colour, size = font.get("color") or theme.MUTED.light, font.get("size") or 0
-        yield _text(x, first + row * _LINE, line, colour, size, anchor=anchor)
+        yield words(x, first + row * _LINE, line, colour, size, anchor=anchor)
 
 
 def _ticks(plane: Plane, layout: Mapping[str, Any]) -> Iterator[str]:
@@ -211,17 +217,17 @@ def _ticks(plane: Plane, layout: Mapping[str, Any]) -> Iterator[str]:
                     if name == "x"
                     else f"M{plane.x.start:.1f} {place:.1f}H{plane.x.end:.1f}"
                 )
-                yield f'<path d="{across}" fill="none"{_stroke(theme.GRID.light, 1)}/>'
+                yield f'<path d="{across}" fill="none"{stroke(theme.GRID.light, 1)}/>'
             if name == "x":
-                yield _text(place, plane.y.start + 16, text, theme.TEXT.light, anchor="middle")
+                yield words(place, plane.y.start + 16, text, theme.TEXT.light, anchor="middle")
             else:
-                yield _text(plane.x.start - 8, place + 4, text, theme.TEXT.light, anchor="end")
+                yield words(plane.x.start - 8, place + 4, text, theme.TEXT.light, anchor="end")
         title = unmarked((about.get("title") or {}).get("text") or "")
         if title and name == "x" and about.get("visible") is not False:
             middle = (plane.x.start + plane.x.end) / 2
-            yield _text(middle, plane.y.start + 34, title, theme.MUTED.light, anchor="middle")
+            yield words(middle, plane.y.start + 34, title, theme.MUTED.light, anchor="middle")
         elif title and about.get("visible") is not False:
-            yield _text(8, plane.y.end - 8, title, theme.MUTED.light)
+            yield words(8, plane.y.end - 8, title, theme.MUTED.light)
 
 
 def _legend(
@@ -236,61 +242,6 @@ def _legend(
         y = top + row * theme.LEGEND_HEIGHT
         marker = trace.get("marker") or {}
         line = (trace.get("line") or {}).get("color")
-        fill = _each(marker.get("color") or line or theme.OUTLINE.light, 0)
-        yield _box(x, y + 2, 12 + _GAP, 12, fill, "", _hatch(marker))
-        yield _text(x + 18, y + 12, name, theme.MUTED.light)
-
-
-def _hatch(marker: Mapping[str, Any]) -> str:
-    """Name of the hatching of a trace of bars, made from its colour; empty when it has none."""
-    pattern = marker.get("pattern") or {}
-    colour = str(pattern.get("fgcolor") or "")
-    return f"protonlab-hatch-{colour.lstrip('#')}" if pattern.get("shape") and colour else ""
-
-
-def _hatches(traces: list[Mapping[str, Any]]) -> str:
-    markers = [trace.get("marker") or {} for trace in traces]
-    found = {_hatch(marker): marker["pattern"]["fgcolor"] for marker in markers if _hatch(marker)}
-    return "".join(
-        f'<pattern id={quoteattr(name)} width="8" height="8" patternUnits="userSpaceOnUse">'
-        f'<path d="M-2 2L2 -2M0 8L8 0M6 10L10 6"{_stroke(colour, 2)}/></pattern>'
-        for name, colour in found.items()
-    )
-
-
-def _each(value: Any, point: int) -> Any:
-    """Value for one point of what may be one value for all."""
-    return value[point] if isinstance(value, list | tuple) else value
-
-
-def _stroke(colour: Any, width: float, dash: str = "") -> str:
-    if not width or not colour:
-        return ""
-    dashes = f' stroke-dasharray="{_DASHES[dash]}"' if dash in _DASHES else ""
-    return f' stroke={quoteattr(str(colour))} stroke-width="{width:g}"{dashes}'
-
-
-def _box(
-    x: float, y: float, wide: float, high: float, fill: Any, title: str, hatch: str = ""
-) -> str:
-    tip = f"<title>{escaped(title)}</title>" if title else ""
-    wide = wide - _GAP if wide > theme.NARROW else max(wide, _THINNEST)
-    place = f'x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}"'
-    over = f"<rect {place} fill={quoteattr(f'url(#{hatch})')}/>" if hatch else ""
-    return f"<rect {place} fill={quoteattr(str(fill))}>{tip}</rect>{over}"
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    colour: str,
-    size: float = 0,
-    *,
-    anchor: str = "start",
-    heavy: bool = False,
-) -> str:
-    look = f' font-size="{size:g}"' if size not in (0, theme.FONT_SIZE) else ""
-    look += ' font-weight="600"' if heavy else ""
-    look += f' text-anchor="{anchor}"' if anchor != "start" else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill={quoteattr(colour)}{look}>{escaped(text)}</text>'
+        color = marker.get("color") or line or theme.OUTLINE.light
+        yield box(x, y + 2, 12 + GAP, 12, {**marker, "color": color, "opacity": 1})
+        yield words(x + 18, y + 12, name, theme.MUTED.light)

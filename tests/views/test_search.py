@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from small_profiles import frame, hand, kernel, profile
 
 from protonlab.errors import ProtonLabError
 from protonlab.model import Profile
-from protonlab.views import FlameFigure, FlameOptions, flame
+from protonlab.views import FlameFigure, FlameOptions, flame, theme
 
 
 def found(figure: FlameFigure) -> list[str]:
@@ -33,6 +35,14 @@ def test_share_of_what_matches() -> None:
     figure = flame(hand(), search="matmul")
     assert found(figure) == ["matmul", "matmul"]
     assert figure.layout.title.text.endswith("matched 75.0 % of time")
+
+
+def test_the_static_picture_shows_what_matched() -> None:
+    picture = flame(hand(), search="relu").to_image("svg").decode()
+    kernel = theme.KINDS["kernel"].fill.light
+    boxes = re.findall(rf'<rect [^>]*?( opacity="0.3")? fill="{kernel}"><title>(\w+)', picture)
+    assert {label for faded, label in boxes if not faded} == {"relu"}
+    assert {label for faded, label in boxes if faded} == {"matmul", "norm"}
 
 
 def test_a_match_within_a_match_counts_once_and_the_root_is_not_searched() -> None:

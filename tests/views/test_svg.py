@@ -69,6 +69,15 @@ def test_text_inside_and_outside_of_a_bar() -> None:
     assert texts(drawn([bar(text=["a"], textposition="none")])) == []
 
 
+def test_what_stands_back_is_paler_than_what_does_not() -> None:
+    pattern = {"shape": "/", "fgcolor": "#a4adb6"}
+    marker = {"color": "#c3c9cf", "pattern": pattern, "opacity": [0.3, 1]}
+    svg = drawn([bar(base=[2, 6], x=[3, 3], y=[1, 1], marker=marker)])
+    assert [box.get("opacity") for box in found(svg, "rect")[1:]] == ["0.3", "0.3", None, None]
+    points = {"type": "scatter", "x": [1, 2], "y": [1, 1], "marker": {"opacity": 0.55}}
+    assert [dot.get("opacity") for dot in found(drawn([points]), "circle")] == ["0.55"] * 2
+
+
 def test_hatching() -> None:
     pattern = {"shape": "/", "fgcolor": "#a4adb6"}
     svg = drawn([bar(marker={"color": "#c3c9cf", "pattern": pattern})])
