@@ -17,8 +17,9 @@ from variant_builders import comparison
 import protonlab
 from protonlab import recorded
 from protonlab.formats import embedded
-from protonlab.model import ProfileInfo
+from protonlab.model import ClockReading, ProfileInfo
 from protonlab.report import ReportOptions
+from protonlab.views import sources
 
 KEPT = ReportOptions(keep_paths=True)
 
@@ -85,19 +86,78 @@ def test_comparison_of_variants_says_how_it_was_measured(tmp_path: Path) -> None
     )
     clocks = {"sm_clock_mhz": [1700.0, 1755.0], "power_w": [float("nan"), 612.4]}
     sides = (named(recorded.moe_sweep(), "overlap"), named(recorded.gpt_train(), "serial"))
-    measured = comparison([10, 11], [12, 13], info=info, columns=clocks, profiles=sides)
-    page = export(tmp_path, shown(protonlab.pairs(measured), protonlab.pairs(measured)))
+    compared = comparison([10, 11], [12, 13], info=info, columns=clocks, profiles=sides)
+    page = export(tmp_path, shown(protonlab.pairs(compared), protonlab.pairs(compared)))
     cells = [
         "overlap against serial", "NVIDIA H200", "driver 580.159, torch 2.11.0",
         "SM 1700–1755 MHz, 612 W", "2026-11-30 04:05 +00:00",
     ]  # fmt: skip
-    row = "".join(f"<td>{cell}</td>" for cell in cells)
-    assert page.read_text().count(f"<tr>{row}</tr>") == 1
+    assert measured(page) == [cells]  # and none for its sides, which were measured with it
     assert list(loaded(page)) == ["overlap", "serial"]
     empty = comparison([], [])
     assert (
         "How this was measured" not in export(tmp_path, shown(protonlab.pairs(empty))).read_text()
     )
+
+
+def measured(page: Path) -> list[list[str]]:
+    """Cells of each row of "How this was measured"."""
+    rows = re.findall(r"<tr>(<td>.*?)</tr>", page.read_text().partition('id="measured"')[2])
+    return [re.findall("<td>(.*?)</td>", row) for row in rows]
+
+
+def test_timeline_says_how_its_trace_was_measured(tmp_path: Path) -> None:
+    trace = recorded.gpt_trace()
+    page = export(tmp_path, shown(protonlab.timeline(trace), protonlab.timeline(trace)))
+    (row,) = measured(page)
+    assert row[:2] == ["gpt_trace", "NVIDIA H200"]
+    assert row[2].startswith("driver 580.159, triton 3.9.0, torch 2.11.0")
+    assert row[4].startswith("2026-")
+
+
+def ranks_of(count: int) -> dict[int, protonlab.Profile]:
+    """Ranks that recorded the same, rank 5 of them under another driver and with a low clock."""
+    one = recorded.gpt_compiled()
+    ranks = {}
+    for rank in range(count):
+        mhz, driver = (1200, "570.1") if rank == 5 else (1980 - rank % 2, "580.2")
+        info = ProfileInfo(
+            gpu="NVIDIA H200",
+            versions={"driver": driver, "triton": "3.9.0"},
+            when=f"2026-11-30T04:0{rank % 4}:06.789+00:00",
+            clocks=(ClockReading("", f"GPU-{rank}", mhz, power_w=600.0 + rank),),
+        )
+        ranks[rank] = replace(one, info=info)
+    return ranks
+
+
+@pytest.mark.parametrize("travels", [True, False])
+def test_ranks_of_a_run_are_one_row_that_says_who_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, travels: bool
+) -> None:
+    if not travels:
+        monkeypatch.setattr(sources, "MAX_EMBEDDED_FRAMES", 80)
+    run = protonlab.Run("tonight", ranks_of(64))
+    page = export(tmp_path, shown(protonlab.bars(run), protonlab.heatmap(run)))
+    assert measured(page) == [
+        [
+            "tonight, 64 ranks",
+            "NVIDIA H200",
+            "driver 580.2, triton 3.9.0; rank 5: driver 570.1, triton 3.9.0",
+            "SM 1200–1980 MHz (lowest on rank 5), 600–663 W",
+            "2026-11-30 04:00 to 04:03 +00:00",
+        ]
+    ]
+    assert len(loaded(page)) == (64 if travels else 0)
+
+
+def test_ranks_without_a_difference_name_none(tmp_path: Path) -> None:
+    run = protonlab.Run("tonight", {rank: ranks_of(1)[0] for rank in range(3)})
+    (row,) = measured(export(tmp_path, shown(protonlab.flame(run))))
+    assert row == [
+        "tonight, 3 ranks", "NVIDIA H200", "driver 580.2, triton 3.9.0", "SM 1980 MHz, 600 W",
+        "2026-11-30 04:00 +00:00",
+    ]  # fmt: skip
 
 
 def test_copies_of_a_figure_carry_its_profile(tmp_path: Path) -> None:
@@ -145,6 +205,7 @@ def test_profile_that_is_too_large_is_named(
     page = export(tmp_path, shown(protonlab.bars(large), protonlab.bars(small)))
     assert list(loaded(page)) == ["gpt_compiled"]
     assert re.search(r"Too large to travel .*: gpt_train; share them", page.read_text())
+    assert [row[0] for row in measured(page)] == ["gpt_train", "gpt_compiled"]
 
 
 def test_what_an_output_carries_may_be_damaged(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from protonlab.errors import ProfileFormatError
 from protonlab.formats.hatchet import MAX_DEPTH, MAX_FRAMES, read_hatchet
-from protonlab.model import Profile, VariantComparison
+from protonlab.model import Profile
 from protonlab.model.document import document
 from protonlab.model.evidence import Evidence
 
@@ -119,20 +119,17 @@ def unpack(packed: str, *, source: str, max_bytes: int = MAX_BYTES) -> bytes:
     return text
 
 
-def output_of(
-    profiles: Iterable[Profile], variants: Iterable[VariantComparison] = ()
-) -> dict[str, Any]:
-    """Part of an output's bundle for a report: profiles, and how comparisons were measured."""
-    variants = list(variants)
-    own = [profile for each in variants for profile in each.profiles or ()]
-    carried = [Embedded.of(profile).as_json() for profile in (*profiles, *own)]
-    measured = [Evidence.of_variants(each).as_json() for each in variants if len(each)]
-    bundle = {PROFILES_MIME: carried, MEASURED_MIME: measured}
+def output_of(profiles: Iterable[Profile], measured: Iterable[Evidence] = ()) -> dict[str, Any]:
+    """Part of an output's bundle for a report: profiles, and how what it shows was measured."""
+    bundle = {
+        PROFILES_MIME: [Embedded.of(profile).as_json() for profile in profiles],
+        MEASURED_MIME: [each.as_json() for each in measured],
+    }
     return {kind: values for kind, values in bundle.items() if values}
 
 
 def measured_by(bundle: Mapping[str, Any]) -> list[Evidence]:
-    """Find how the comparisons in an output were measured; what is damaged is passed over."""
+    """Find how what an output shows was measured; what is damaged is passed over."""
     found = bundle.get(MEASURED_MIME)
     read = map(Evidence.read, found if isinstance(found, list) else ())
     return [each for each in read if each is not None]

@@ -5,19 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from statistics import median
 from typing import Any, Self
 
-from protonlab.model.clocks import ClockReading
+from protonlab.model.clocks import STEADY, ClockReading
+from protonlab.model.epilogue_sweep import EpilogueSweep
 from protonlab.model.profile import Profile
+from protonlab.model.run import Run
+from protonlab.model.run_notes import on_ranks
+from protonlab.model.trace import Trace
+from protonlab.model.units import counted
 from protonlab.model.variants import VariantComparison
 
 _UNKNOWN = "not recorded"
+_MOST_OTHERS = 3  # that differ from most ranks
 _FIRST = ("driver", "triton", "torch")  # versions that times depend on
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """How a profile, or a comparison of variants, was measured, in words.
+    """How something was measured, in words.
 
     Parameters
     ----------
@@ -40,10 +47,30 @@ class Evidence:
     when: str
 
     @classmethod
-    def of(cls, name: str, profile: Profile) -> Self:
-        """Put a profile's `info` into words."""
-        info = profile.info
-        return cls(name, profile.where, _versions(info.versions), _clocks(info.clocks), info.when)
+    def of(cls, measured: Profile | Trace | EpilogueSweep) -> Self:
+        """Put the `info` of something measured into words."""
+        info = measured.info
+        name = info.name or type(measured).__name__.lower()
+        return cls(
+            name, _where(measured), _versions(info.versions), _clocks(info.clocks), info.when
+        )
+
+    @classmethod
+    def of_run(cls, run: Run) -> Self:
+        """Put a run into words: what most ranks have in common, and which of them differ."""
+        parts: list[tuple[int, Profile | Trace]] = [*run.profiles.items(), *run.traces.items()]
+        one = dict(reversed(parts))
+        readings = [(rank, reading) for rank, part in parts for reading in part.info.clocks]
+        ranks = counted(len(run.ranks), "rank")
+        if run.missing:
+            ranks = f"{len(run.ranks)} of {run.world_size} ranks"
+        return cls(
+            f"{run.name}, {ranks}",
+            _in_common({rank: _where(part) for rank, part in one.items()}),
+            _in_common({rank: _versions(part.info.versions) for rank, part in one.items()}),
+            _clocks([reading for _, reading in readings], _slowest(readings)),
+            _span([part.info.when for _, part in parts if part.info.when]),
+        )
 
     @classmethod
     def of_variants(cls, comparison: VariantComparison) -> Self:
@@ -54,8 +81,8 @@ class Evidence:
             ClockReading("", "", *map(_known, row))
             for row in comparison.pairs[list(beside)].itertuples(index=False, name=None)
         ]
-        where = info.gpu or info.backend or _UNKNOWN
         name = " against ".join(comparison.names)
+        where = info.gpu or info.backend
         return cls(name, where, _versions(info.versions), _clocks(readings), info.when)
 
     def __post_init__(self) -> None:
@@ -80,6 +107,33 @@ def _known(value: float) -> Any:
     return None if math.isnan(value) else value
 
 
+def _where(measured: Profile | Trace | EpilogueSweep) -> str:
+    info = measured.info
+    return measured.where if isinstance(measured, Profile) else info.gpu or info.backend
+
+
+def _in_common(texts: Mapping[int, str]) -> str:
+    """Say what most ranks have, then the ranks that have something else."""
+    ranks: dict[str, list[int]] = {}
+    for rank, text in sorted(texts.items()):
+        ranks.setdefault(text or _UNKNOWN, []).append(rank)
+    most, *others = sorted(ranks, key=lambda text: -len(ranks[text])) or [""]
+    said = [f"{on_ranks(ranks[text])}: {text}" for text in others[:_MOST_OTHERS]]
+    more = [f"{len(others) - _MOST_OTHERS} more differ"] if len(others) > _MOST_OTHERS else []
+    return "; ".join([most, *said, *more])
+
+
+def _slowest(readings: Sequence[tuple[int, ClockReading]]) -> str:
+    """Name the rank whose SM clock was clearly below that of the others."""
+    lowest: dict[int, int] = {}
+    for rank, reading in readings:
+        if reading.sm_mhz is not None:
+            lowest[rank] = min(reading.sm_mhz, lowest.get(rank, reading.sm_mhz))
+    slowest = min(lowest, key=lowest.__getitem__, default=0)
+    clear = lowest and lowest[slowest] < (1 - STEADY) * median(lowest.values())
+    return f" (lowest on rank {slowest})" if clear else ""
+
+
 def _versions(versions: Mapping[str, str]) -> str:
     names = [*_FIRST, *(name for name in versions if name not in _FIRST)]
     return ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
@@ -94,7 +148,22 @@ def _date(when: str) -> str:
     return f"{day} {time[:5]} {zone}".strip()
 
 
-def _clocks(readings: Sequence[ClockReading]) -> str:
+def _span(times: Sequence[str]) -> str:
+    """From the first to the last; what they share is said once."""
+    if not times:
+        return ""
+    first, last = _date(min(times)).split(), _date(max(times)).split()
+    if first == last:
+        return " ".join(first)
+    if len(first) == len(last) == 3:
+        if first[2] == last[2]:
+            first.pop()
+        if first[0] == last[0]:
+            last.pop(0)
+    return " ".join([*first, "to", *last])
+
+
+def _clocks(readings: Sequence[ClockReading], slowest: str = "") -> str:
     parts = []
     for title, unit, values in (
         ("SM", "MHz", [reading.sm_mhz for reading in readings]),
@@ -106,5 +175,5 @@ def _clocks(readings: Sequence[ClockReading]) -> str:
         if known:
             low, high = f"{min(known):.0f}", f"{max(known):.0f}"
             span = low if low == high else f"{low}–{high}"
-            parts.append(f"{title} {span} {unit}".strip())
+            parts.append(f"{title} {span} {unit}{slowest if title == 'SM' else ''}".strip())
     return ", ".join(parts)

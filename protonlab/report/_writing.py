@@ -68,7 +68,7 @@ def write_page(
         title=title or "",
         name=target.stem,
         show_code=options.show_code,
-        evidence=[*_evidence(named), *_measured(notebook)],
+        evidence=_measured(notebook),
         notes=list(_notes(named, options, scrubber)),
         data=block_of(held) if held and options.embed_data else "",
         is_stripped=not options.embed_data,
@@ -120,17 +120,8 @@ def _node(values: dict[str, Any]) -> NotebookNode:
     return node
 
 
-def _evidence(named: dict[str, Embedded]) -> Iterator[Evidence]:
-    for name, embedded in named.items():
-        try:
-            if embedded.packed:
-                yield Evidence.of(name, embedded.profile(max_bytes=_MOST_BYTES))
-        except ProfileFormatError:
-            continue
-
-
 def _measured(notebook: NotebookNode) -> list[Evidence]:
-    """How comparisons of variants were measured, each once."""
+    """How what the outputs show was measured, each once."""
     outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
     found = (each for output in outputs for each in measured_by(output.get("data", {})))
     return list(dict.fromkeys(found))

@@ -14,6 +14,7 @@ from protonlab.views import theme
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.layout import empty_layout, fixed_axis, layout_of, title_of
 from protonlab.views.names import escaped
+from protonlab.views.sources import keeps_sources
 
 Shown = Literal["gbyte/s", "difference"]
 _ROWS = 14  # the figure is so many rows of a flame graph high
@@ -34,6 +35,7 @@ class OverlapFigure(ProfileFigure):
         return f"{super().__repr__().removesuffix(', 0 boxes>')}: {self._words}>"
 
 
+@keeps_sources
 def overlap_by_tokens(
     sweep: EpilogueSweep,
     *,

@@ -23,6 +23,7 @@ from protonlab.views.boxes import box_traces, needs_legend
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.layout import empty_layout, layout_of, legend_places, names_axis, title_of
 from protonlab.views.names import cleaned, escaped, shortened
+from protonlab.views.sources import keeps_sources
 
 _AXIS_ROOM = 42  # pixels below the lanes, for ticks and title
 _LONGEST_SCOPE = 30
@@ -72,6 +73,7 @@ class TimelineFigure(ProfileFigure):
         return "\n".join((super().__repr__(), *self._notes))
 
 
+@keeps_sources
 def timeline(
     trace: Trace | Run,
     *,

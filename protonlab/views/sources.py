@@ -8,44 +8,52 @@ from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
 from protonlab.formats.embedded import MAX_EMBEDDED_FRAMES, output_of
-from protonlab.model import Profile, Run, VariantComparison
+from protonlab.model import Profile, Run, Trace, VariantComparison
 from protonlab.model.comparison import Comparison
+from protonlab.model.epilogue_sweep import EpilogueSweep
+from protonlab.model.evidence import Evidence
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Profiles and comparisons that a view shows.
+    """What a view shows.
 
     Parameters
     ----------
     profiles
-        Each once; both sides of a comparison of two profiles, and the ranks of a small run.
-    variants
-        Comparisons of variants.
+        Each once; both sides of a comparison, and the ranks of a small run.
+    measured
+        How those, and traces and runs, were measured.
     """
 
     profiles: tuple[Profile, ...] = ()
-    variants: tuple[VariantComparison, ...] = ()
+    measured: tuple[Evidence, ...] = ()
 
     @classmethod
     def among(cls, arguments: Iterable[object]) -> Self:
         """Find what a view's arguments hold."""
         profiles: dict[int, Profile] = {}  # each once: a comparison's sides may be one
-        variants = []
+        measured: list[Evidence] = []
         for argument in arguments:
+            carried: Iterable[Profile] = ()
             if isinstance(argument, Comparison):
-                profiles |= {id(side): side for side in (argument.before, argument.after)}
-            elif isinstance(argument, Profile):
-                profiles[id(argument)] = argument
+                carried = (argument.before, argument.after)
+                measured += map(Evidence.of, carried)
             elif isinstance(argument, Run):
-                profiles |= {id(own): own for own in _of_ranks(argument)}
-            elif isinstance(argument, VariantComparison):
-                variants.append(argument)
-        return cls(tuple(profiles.values()), tuple(variants))
+                carried = _of_ranks(argument)
+                measured.append(Evidence.of_run(argument))
+            elif isinstance(argument, VariantComparison) and len(argument):
+                carried = argument.profiles or ()
+                measured.append(Evidence.of_variants(argument))
+            elif isinstance(argument, Profile | Trace | EpilogueSweep):
+                carried = (argument,) if isinstance(argument, Profile) else ()
+                measured.append(Evidence.of(argument))
+            profiles |= {id(each): each for each in carried}
+        return cls(tuple(profiles.values()), tuple(dict.fromkeys(measured)))
 
     def bundle(self) -> dict[str, Any]:
         """Part of an output's bundle that carries them."""
-        return output_of(self.profiles, self.variants)
+        return output_of(self.profiles, self.measured)
 
 
 def _of_ranks(run: Run) -> list[Profile]:

@@ -18,7 +18,7 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
-from protonlab.formats.embedded import PROFILES_MIME
+from protonlab.formats.embedded import MEASURED_MIME, PROFILES_MIME
 from protonlab.views import figure_of
 from protonlab.views.page import PLOTLY_MIME
 
@@ -143,7 +143,7 @@ def test_a_table_stays_one_where_scripts_are_taken_out(
     kernel: Kernel, source: str, front_end: str
 ) -> None:
     bundle = kernel.shown(source, front_end)
-    assert set(bundle) == {"text/html", "text/plain", PROFILES_MIME}
+    assert set(bundle) == {"text/html", "text/plain", PROFILES_MIME, MEASURED_MIME}
     clean = nh3.clean(bundle["text/html"])
     assert "<script" not in clean
     for line in bundle["text/plain"].splitlines()[3:5]:

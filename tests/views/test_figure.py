@@ -18,7 +18,7 @@ from nbclient import NotebookClient
 from small_profiles import EVIL, hand, kernel, profile
 
 from protonlab.formats import load
-from protonlab.formats.embedded import PROFILES_MIME
+from protonlab.formats.embedded import MEASURED_MIME, PROFILES_MIME
 from protonlab.model import Profile
 from protonlab.views import bars, figure_html, figure_of, flame, page_script, table
 from protonlab.views.figure import ProfileFigure
@@ -29,6 +29,9 @@ PROFILES = [
     *sorted(Path(__file__).parents[1].glob("profiles/*.msgpack")),
     *sorted(Path(__file__).parents[2].glob("protonlab/recorded/*.hatchet")),
 ]
+
+
+FORMS = {"text/html", "text/plain", PROFILES_MIME, MEASURED_MIME}  # that every view has
 
 
 def svg_of(html: str) -> ET.Element:
@@ -45,7 +48,7 @@ def words(svg: ET.Element) -> list[str]:
 @pytest.mark.parametrize("view", [flame, bars])
 def test_bundle_outside_of_a_notebook(view: object) -> None:
     bundle = view(hand())._repr_mimebundle_()  # type: ignore[operator]
-    assert set(bundle) == {PLOTLY_MIME, "text/html", "image/svg+xml", "text/plain", PROFILES_MIME}
+    assert set(bundle) == {PLOTLY_MIME, "image/svg+xml", *FORMS}
     json.dumps(bundle)
     assert "<script" not in bundle["text/html"]
 
@@ -61,8 +64,8 @@ def test_headless_run_stores_no_widget_and_one_small_output_a_figure() -> None:
     resources = {"metadata": {"path": str(Path(__file__).parent)}}
     NotebookClient(notebook, resources=resources, kernel_name="python3").execute()
     (figure,), (shown,) = ([output.data for output in cell.outputs] for cell in notebook.cells)
-    assert set(figure) == {PLOTLY_MIME, "text/html", "image/svg+xml", "text/plain", PROFILES_MIME}
-    assert set(shown) == {"text/html", "text/plain", PROFILES_MIME}
+    assert set(figure) == {PLOTLY_MIME, "image/svg+xml", *FORMS}
+    assert set(shown) == FORMS
     assert not notebook.metadata.get("widgets", {})
     assert len(nbformat.writes(notebook)) < 40_000
 

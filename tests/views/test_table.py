@@ -9,7 +9,7 @@ import pytest
 from small_profiles import DEVICES, EVIL, filtered, frame, hand, kernel, profile
 
 from protonlab.errors import MetricError, ProtonLabError
-from protonlab.formats.embedded import PROFILES_MIME
+from protonlab.formats.embedded import MEASURED_MIME, PROFILES_MIME
 from protonlab.views import table
 
 
@@ -84,7 +84,8 @@ def test_share_of_time_has_a_bar_as_wide_as_the_share() -> None:
 def test_bundle_is_html_with_a_text_twin() -> None:
     made = table(hand())
     bundle = made._repr_mimebundle_()
-    assert [each["name"] for each in bundle.pop(PROFILES_MIME)] == ["hand"]
+    for kind in (PROFILES_MIME, MEASURED_MIME):
+        assert [each["name"] for each in bundle.pop(kind)] == ["hand"]
     assert bundle == {"text/html": made.html(), "text/plain": repr(made)}
 
 
