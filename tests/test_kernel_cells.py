@@ -227,9 +227,7 @@ def test_interrupt(kernel: Kernel, wait: str) -> None:
     started = time.monotonic()
     ran = kernel.run(f"%%proton run1\ndouble()\nprint('now')\n{wait}", interrupt_at="now")
     assert ran.reply["status"] == "error"
-    # Where it meets compiled code, Triton's interpreter may wrap what that made of it.
-    told = [ran.reply["ename"], *ran.reply["traceback"]]
-    assert any("KeyboardInterrupt" in text or "CancelledError" in text for text in told), told
+    assert ran.reply["ename"] in ("KeyboardInterrupt", "CancelledError")
     assert len(ran.of("error")) == 1
     assert "summary" in ran.shown
     assert time.monotonic() - started < 25

@@ -17,6 +17,7 @@ import warnings
 from collections import namedtuple
 from contextlib import suppress
 from threading import get_ident
+from types import SimpleNamespace
 from typing import Any
 
 import triton.language as tl
@@ -57,6 +58,8 @@ def install() -> None:
     Autotuner.run = _first_configuration(Autotuner.run)
     grid = interpreter.GridExecutor
     grid.__call__ = _one_at_a_time(grid.__call__)
+    builder = interpreter.InterpreterBuilder
+    builder.create_splat = _of_plain_shape(builder.create_splat)
 
 
 # The interpreter keeps the place in the grid, and what it patches, for the whole process.
@@ -66,10 +69,21 @@ _RUNNING = threading.RLock()
 def _one_at_a_time(original: Any) -> Any:
     @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # here and below: a traceback shows the user's lines
         with _RUNNING:
             return original(*args, **kwargs)
 
     return run
+
+
+def _of_plain_shape(original: Any) -> Any:
+    """Give numpy a tuple of Python's: while it reads Triton's, an interrupt becomes a TypeError."""
+
+    @functools.wraps(original)
+    def create_splat(builder: Any, block: Any, value: Any) -> Any:
+        return original(builder, SimpleNamespace(shape=tuple(block.shape)), value)
+
+    return create_splat
 
 
 def _first_configuration(original: Any) -> Any:
@@ -154,6 +168,7 @@ def _scope() -> Any:
 def _recorded(original: Any) -> Any:
     @functools.wraps(original)
     def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         launch = functools.partial(original, function, *args, warmup=warmup, **kwargs)
         if warmup:
             return launch(grid=grid)
@@ -174,6 +189,7 @@ def _launch(
     function: Any, launch: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Launch as ``JITFunction.run`` does: bind, resolve the grid, then hook, kernel, hook."""
+    __tracebackhide__ = True
     proton = _proton.require()
     signature = inspect.signature(function.fn)
     parameters = {key: value for key, value in kwargs.items() if key in signature.parameters}
@@ -218,6 +234,7 @@ def _launch(
 
 def _plainly(launch: Any, grid: tuple[int, ...]) -> None:
     """Launch; a refusal of ours comes out as itself, not wrapped as an interpreter error."""
+    __tracebackhide__ = True
     try:
         launch(grid=grid)
     except interpreter.InterpreterError as error:

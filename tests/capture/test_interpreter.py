@@ -7,13 +7,16 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import triton
 import triton.language as tl
 from sample_kernels import BLOCK, add, add_kernel, answers, plain_kernel, told, told_kernel
+from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction, InterpreterError
 
 import protonlab
@@ -61,6 +64,22 @@ def test_tritons_launch_is_put_back() -> None:
 def test_wrong_arguments_fail_as_without_a_session(session: bool) -> None:
     with Session() if session else pytest.MonkeyPatch.context(), pytest.raises(TypeError):
         add_kernel[(1,)](torch.zeros(1))
+
+
+class Interrupted:
+    """A shape in whose reading the user interrupts: Triton's own is read through Python, too."""
+
+    def __len__(self) -> int:
+        raise KeyboardInterrupt
+
+    def __getitem__(self, at: int) -> int:
+        raise KeyboardInterrupt
+
+
+def test_interrupt_stays_one_while_numpy_reads_a_shape() -> None:
+    value = interpreter.TensorHandle(np.ones(1, np.float32), tl.float32)
+    with pytest.raises(KeyboardInterrupt):
+        interpreter.interpreter_builder.create_splat(SimpleNamespace(shape=Interrupted()), value)
 
 
 @triton.jit
