@@ -12,6 +12,7 @@ handed to ``exec``. ``%time %proton f(x)`` shows all views, since ``%time`` retu
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
@@ -118,7 +119,7 @@ class ProtonMagics(Magics):
             if recording.repetition.is_plain:
                 value = execute(local_ns)
             else:
-                value = recording.repetition.call(lambda: execute(local_ns))
+                value = recording.repetition.call(partial(execute, local_ns))
         except BaseException:
             self._finish(recording)
             raise

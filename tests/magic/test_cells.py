@@ -55,6 +55,14 @@ def test_line_numbers_of_tracebacks_are_those_of_the_cell(notebook: Notebook) ->
     assert notebook.launches("run1") == {"p_double": 1}
 
 
+def test_kernel_that_fails_shows_no_line_of_ours(notebook: Notebook) -> None:
+    ran = notebook.run("%%proton run1\ndouble()\n_p_double[(1,)](7, 16, BLOCK=16)")
+    assert ran.result.error_in_exec is not None
+    assert "----> 3 _p_double[(1,)](7, 16, BLOCK=16)" in ran.out
+    assert "protonlab" not in ran.out.split("run1: ")[0]
+    assert notebook.launches("run1") == {"p_double": 1}
+
+
 @pytest.mark.parametrize("error", ["KeyboardInterrupt", "SystemExit", "RuntimeError"])
 def test_cell_that_ends_by_an_exception(notebook: Notebook, error: str) -> None:
     with pytest.warns(UserWarning, match="To exit") if error == "SystemExit" else nothing():

@@ -44,8 +44,9 @@ def test_line_form_takes_its_line_raw(notebook: Notebook) -> None:
     assert notebook["text"] == "{x} $x"
 
 
-def test_line_form_that_raises(notebook: Notebook) -> None:
-    ran = notebook.run("double()\np = %proton [double(), 1 / 0]")
+@pytest.mark.parametrize("options", ["", "repeat=2 "])
+def test_line_form_that_raises(notebook: Notebook, options: str) -> None:
+    ran = notebook.run(f"double()\np = %proton {options}[double(), 1 / 0]")
     assert isinstance(ran.result.error_in_exec, ZeroDivisionError)
     assert ran.out.count("ZeroDivisionError: division by zero") == 1
     frames = re.findall(r"^(?:Cell|File) .*$", ran.out, re.MULTILINE)
