@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from threading import get_ident
+from traceback import walk_tb
 from typing import Any, ClassVar, Protocol
 
 from protonlab.capture import _proton
@@ -186,7 +187,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
                 except Exception as error:
                     launch = _opened[thread] = Launch(self)
                     launch.metadata = metadata
-                    self._tell_failure(kernel.name, stream, place, error)
+                    self._tell_failure(kernel.name, metadata, stream, place, error)
                     return
                 finally:
                     _exit_state()
@@ -249,11 +250,20 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
             self._kernels.shown_name(data["name"], kernel)
 
     def _tell_failure(
-        self, kernel: str, stream: Any, place: Callable[..., Any], error: Exception
+        self,
+        kernel: str,
+        metadata: Any,
+        stream: Any,
+        place: Callable[..., Any],
+        error: Exception,
     ) -> None:
         kind = type(error).__name__
         reason = (str(error).splitlines() or [""])[0]
         what = f"the launch metadata of {kernel} raised {kind}: {reason}"
+        *_, (raised_in, _) = walk_tb(error.__traceback__)
+        if raised_in.f_code is type(metadata).get.__code__:  # adding to a dict what was returned
+            what = f"the launch metadata of {kernel} is no dict: its function returned another "
+            what += "object, or nothing"
         message = f"{what}; the metrics of that launch are missing"
         if stream and proton.stream_captures():  # the default stream cannot be captured
             message = broken_capture(kernel, error)

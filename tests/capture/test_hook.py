@@ -91,7 +91,7 @@ def test_warning_is_one_line_where_the_error_is_a_page() -> None:
 
 @pytest.mark.parametrize("answer", [None, 3, [("n", 1)]])
 def test_metadata_that_is_no_dict(answer: Any) -> None:
-    with pytest.warns(UserWarning, match="raised TypeError"):
+    with pytest.warns(UserWarning, match="told_kernel is no dict: its function"):
         session = record(answer, {"n": 1})
     assert metrics(session) == {"n": 1}
 
