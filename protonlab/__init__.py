@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import importlib
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from IPython.core.interactiveshell import InteractiveShell
 
     from protonlab import recorded
@@ -187,38 +190,12 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 
     unload(shell)
     formatter: Any = shell.display_formatter
-    for name in (_PROFILE, _TRACE, _RUN, _COMPARISON, _COMPILED, _VARIANTS):
-        formatter.ipython_display_formatter.pop(".".join(name), None)
+    for module, name in _VIEWS:
+        formatter.ipython_display_formatter.pop(f"{module}.{name}", None)
 
 
-def _show(profile: Profile) -> None:
-    from protonlab.display import show
-
-    show(profile)
-
-
-def _show_trace(trace: Trace) -> None:
-    from protonlab.display import show_trace
-
-    show_trace(trace)
-
-
-def _show_run(run: Run) -> None:
-    from protonlab.display import show_run
-
-    show_run(run)
-
-
-def _show_comparison(comparison: Comparison) -> None:
-    from protonlab.display import show_comparison
-
-    show_comparison(comparison)
-
-
-def _show_variants(comparison: VariantComparison) -> None:
-    from protonlab.display import show_variants
-
-    show_variants(comparison)
+def _show(function: str, value: object) -> None:
+    getattr(importlib.import_module("protonlab.display"), function)(value)
 
 
 def _show_compiled(comparison: CompiledComparison) -> None:
@@ -229,27 +206,24 @@ def _show_compiled(comparison: CompiledComparison) -> None:
     display(compiled_table(comparison))  # type: ignore[no-untyped-call]
 
 
+# Module and name of a type -> what shows its views where it is a cell's value.
+_VIEWS: dict[tuple[str, str], Callable[[Any], None]] = {
+    ("protonlab.model.profile", "Profile"): partial(_show, "show"),
+    ("protonlab.model.trace", "Trace"): partial(_show, "show_trace"),
+    ("protonlab.model.run", "Run"): partial(_show, "show_run"),
+    ("protonlab.model.comparison", "Comparison"): partial(_show, "show_comparison"),
+    ("protonlab.model.compiled", "CompiledComparison"): _show_compiled,
+    ("protonlab.model.variants", "VariantComparison"): partial(_show, "show_variants"),
+}
+
+
 def _register_display(shell: InteractiveShell) -> None:
     """Let a profile, trace or comparison that is a cell's value show its views."""
     formatter: Any = shell.display_formatter
-    formatter.ipython_display_formatter.for_type_by_name(*_PROFILE, _show)
-    formatter.ipython_display_formatter.for_type_by_name(*_TRACE, _show_trace)
-    formatter.ipython_display_formatter.for_type_by_name(*_RUN, _show_run)
-    formatter.ipython_display_formatter.for_type_by_name(*_COMPARISON, _show_comparison)
-    formatter.ipython_display_formatter.for_type_by_name(*_COMPILED, _show_compiled)
-    formatter.ipython_display_formatter.for_type_by_name(*_VARIANTS, _show_variants)
+    for (module, name), show in _VIEWS.items():
+        formatter.ipython_display_formatter.for_type_by_name(module, name, show)
 
 
-def _running_shell() -> InteractiveShell | None:
-    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    return get_ipython() if get_ipython is not None else None
-
-
-_PROFILE = ("protonlab.model.profile", "Profile")
-_RUN = ("protonlab.model.run", "Run")
-_TRACE = ("protonlab.model.trace", "Trace")
-_COMPARISON = ("protonlab.model.comparison", "Comparison")
-_VARIANTS = ("protonlab.model.variants", "VariantComparison")
-_COMPILED = ("protonlab.model.compiled", "CompiledComparison")
-if (_shell := _running_shell()) is not None:
+_get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+if _get_ipython is not None and (_shell := _get_ipython()) is not None:
     _register_display(_shell)
