@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 from sweeps import synthetic_comparison
 from widgets import FOUR, SWEEP, widget
 
+from protonlab import EpilogueWidget
 from protonlab.epilogue import EpilogueCase
 from protonlab.errors import ProtonLabError
 from protonlab.widget._words import headline, sentence
@@ -72,6 +75,27 @@ def test_choices_change_chart_table_and_verdict() -> None:
     after = panel.words["verdict"], panel.chart, panel.table
     assert all(one != other for one, other in zip(before, after, strict=True))
     assert "also moves warp specialisation" in panel.table
+
+
+def test_what_is_not_known_of_a_case_is_not_shown_of_another() -> None:
+    sweep = replace(SWEEP, compiled={FOUR: SWEEP.compiled[FOUR]})
+    panel = EpilogueWidget(FOUR, source="replay", sweep=sweep)
+    assert "FLATTEN_LOOPS" in panel.table
+    panel.tokens = 16
+    assert panel.table == ""
+    assert panel.compiled is None
+    panel.close()
+
+
+def test_interpreter_offers_no_choice_that_it_would_not_follow() -> None:
+    panel = widget()
+    panel.source = "interpreter"  # always computes the same small matmul
+    assert panel.choices == {}
+    assert panel.words == {"status": "Press Start to compute.", "problem": ""}
+    assert (panel.chart, panel.table) == ({}, "")
+    panel.source = "replay"
+    assert panel.case == FOUR
+    assert panel.words["label"].startswith("replay of what was recorded on")
 
 
 def test_what_cannot_be_is_shown_and_taken_back() -> None:

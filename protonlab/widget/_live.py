@@ -22,9 +22,8 @@ from protonlab.epilogue import (
 from protonlab.errors import CaptureError
 from protonlab.experiment import Measurement
 from protonlab.model.epilogue_sweep import EpilogueCase
-from protonlab.widget._source import Moment
+from protonlab.widget._source import BEAT_S, Moment
 
-_BEAT_S = 0.05  # a source says something so often, so that a person's wish is seen
 _SHOWN_S = 0.2  # between two pictures
 _Result = TypeVar("_Result")
 
@@ -52,19 +51,13 @@ class Live:
         kernels = ("ours", "upstream")[: 1 + has_upstream()]
         self.choices: Mapping[str, Sequence[Any]] = {"tokens": TOKENS, "kernel": kernels}
 
-    @property
-    def invitation(self) -> str:
-        """To press Start, where this GPU can; what it needs otherwise."""
-        problem = _problem()
-        return f"{problem[0].upper()}{problem[1:]}." if problem else "Press Start to measure."
-
     def settled(self, case: EpilogueCase) -> EpilogueCase:
         """Return the case: anything legal can be measured."""
         return case
 
-    def at_once(self, case: EpilogueCase) -> Moment | None:
-        """Return nothing: it has to be measured."""
-        return None
+    def at_once(self, case: EpilogueCase) -> Moment:
+        """Return what to do, since it has to be measured: press Start, where this GPU can."""
+        return Moment(_problem() or "press Start to measure")
 
     async def run(self, case: EpilogueCase) -> AsyncGenerator[Moment, None]:
         """Make weights, compile, then measure in pairs.
@@ -152,7 +145,7 @@ class Live:
         """Do something; yield None every 50 ms until it is done, then what it returned."""
         future = asyncio.get_running_loop().run_in_executor(self._worker, work)
         while True:
-            done, _ = await asyncio.wait({future}, timeout=_BEAT_S)
+            done, _ = await asyncio.wait({future}, timeout=BEAT_S)
             if done:
                 break
             yield None
@@ -161,4 +154,4 @@ class Live:
 
 def _problem() -> str:
     problem = gpu_problem()
-    return f"{problem}. Choose the replay to see what an H200 measured" if problem else ""
+    return f"{problem}; choose the replay to see what an H200 measured" if problem else ""

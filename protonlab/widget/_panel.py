@@ -154,20 +154,21 @@ class Panel(anywidget.AnyWidget):
     def say(self, status: str) -> None:
         """Show a status, and everything else that is in words."""
         self._status = status
+        words: dict[str, Any] = {"status": status, "problem": self._problem}
         found, sides = self.comparison, (True, False)
-        self.words = {
-            "status": status,
-            "problem": self._problem,
-            "label": self.label,
-            "headlines": [headline(found, overlap=side) for side in sides] if found else [],
-            "sentences": [sentence(found, overlap=side) for side in sides] if found else [],
-            "verdict": found.verdict if found else "",
-            "warnings": list(found.warnings) if found else [],
-            "outputs": found.outputs if found else "",
-            "protocol": found.protocol.get("in_words", "") if found else "",
-            "compiled": self.compiled.summary if self.compiled else "",
-            "ptx": bool(self.compiled and self.compiled.a.ptx),
-        }
+        if found:
+            words |= {
+                "label": self.label,
+                "headlines": [headline(found, overlap=side) for side in sides],
+                "sentences": [sentence(found, overlap=side) for side in sides],
+                "verdict": found.verdict,
+                "warnings": list(found.warnings),
+                "outputs": found.outputs,
+                "protocol": found.protocol.get("in_words", ""),
+            }
+        if self.compiled is not None:
+            words |= {"compiled": self.compiled.summary, "ptx": bool(self.compiled.a.ptx)}
+        self.words = words
 
     def fail(self, problem: str) -> None:
         """Show what went wrong, and stop."""
@@ -198,18 +199,18 @@ class Panel(anywidget.AnyWidget):
         finally:
             self._is_settling = False
         self.forget_problem()
-        choices: dict[str, Any] = {"kernel": ["ours"]}
-        for name, (low, high, step) in LEGAL.items():
-            choices[name] = {"min": low, "max": high, "step": step}
-        if source is not None:
+        choices: dict[str, Any] = {}
+        if source is not None:  # the interpreter always computes the same
+            for name, (low, high, step) in LEGAL.items():
+                choices[name] = {"min": low, "max": high, "step": step}
             choices |= {name: list(values) for name, values in source.choices.items()}
         self.choices = choices
         if self.running:
             return  # the run sees it, and begins anew
-        moment = None if source is None else source.at_once(case)
+        moment = Moment("press Start to compute") if source is None else source.at_once(case)
         self.comparison = self.compiled = None
-        if moment is not None:
-            self.show(moment)
-            return
-        self.chart, self.table = {}, ""
-        self.say(source.invitation if source else "Press Start to compute.")
+        if moment.comparison is None:
+            self.chart = {}
+        if moment.compiled is None:
+            self.table = ""
+        self.show(moment)

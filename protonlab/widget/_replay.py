@@ -9,9 +9,8 @@ from typing import Any
 
 from protonlab.model import VariantComparison
 from protonlab.model.epilogue_sweep import LEGAL, EpilogueCase, EpilogueSweep
-from protonlab.widget._source import Moment
+from protonlab.widget._source import BEAT_S, Moment
 
-_BEAT_S = 0.05  # a source says something so often, so that a person's wish is seen
 _REPLAY_S = 4.0  # however long the measurement took
 
 
@@ -27,7 +26,6 @@ class Replay:
     def __init__(self, sweep: EpilogueSweep) -> None:
         self._sweep = sweep
         self.label = f"replay of what was recorded on {sweep.where}"
-        self.invitation = "Press Start to replay."
         cases = sweep.cases
         self.choices: Mapping[str, Sequence[Any]] = {
             name: sorted({getattr(case, name) for case in cases}) for name in (*LEGAL, "kernel")
@@ -37,7 +35,7 @@ class Replay:
         """Return the nearest case that was recorded."""
         return case if case in self._sweep.comparisons else self._sweep.nearest(case) or case
 
-    def at_once(self, case: EpilogueCase) -> Moment | None:
+    def at_once(self, case: EpilogueCase) -> Moment:
         """Return all of a case's pairs."""
         comparison = self._sweep.comparison(case)
         return self._moment(case, comparison, "recorded")
@@ -48,11 +46,10 @@ class Replay:
         began, n = time.monotonic(), len(comparison)
         shown = 0
         while shown < n:
-            await asyncio.sleep(_BEAT_S)
+            await asyncio.sleep(BEAT_S)
             part = (time.monotonic() - began) / _REPLAY_S
-            now = min(n, max(shown + 1, 2, round(part * n)))
-            shown = now
-            yield self._moment(case, comparison.first(now), f"replaying: pair {now} of {n}")
+            shown = min(n, max(shown + 1, 2, round(part * n)))
+            yield self._moment(case, comparison.first(shown), f"replaying: pair {shown} of {n}")
 
     def release(self) -> None:
         """Nothing is held."""

@@ -9,9 +9,8 @@ from typing import Any
 from protonlab.epilogue import interpreted_check
 from protonlab.errors import ProtonLabError
 from protonlab.widget._idle_interrupt import IdleInterrupt
+from protonlab.widget._source import BEAT_S
 from protonlab.widget._turn import turn
-
-_BEAT_S = 0.05
 
 
 class Run:
@@ -126,7 +125,7 @@ class Run:
         work = asyncio.ensure_future(interpreted_check())
         while not work.done():
             IdleInterrupt.watch(self._interrupted)
-            await asyncio.wait({work}, timeout=_BEAT_S)
+            await asyncio.wait({work}, timeout=BEAT_S)
             if not panel.running or panel.source != "interpreter":
                 work.cancel()
                 await asyncio.wait({work})

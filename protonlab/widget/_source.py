@@ -10,15 +10,17 @@ from protonlab.model import VariantComparison
 from protonlab.model.compiled import CompiledComparison
 from protonlab.model.epilogue_sweep import EpilogueCase
 
+BEAT_S = 0.05  # a source says something so often, so that a person's wish is seen
+
 
 @dataclass(frozen=True)
 class Moment:
-    """What is known at one moment of a run.
+    """What is known at one moment.
 
     Parameters
     ----------
     message
-        What is being done.
+        What is being done, or is to be done.
     comparison
         The pairs so far; None when there is nothing new to draw.
     compiled
@@ -44,15 +46,11 @@ class Source(Protocol):
     def choices(self) -> Mapping[str, Sequence[Any]]:
         """Field of `EpilogueCase` -> values to choose from; other fields take any legal number."""
 
-    @property
-    def invitation(self) -> str:
-        """What to do to see something, for a person, where nothing is known at once."""
-
     def settled(self, case: EpilogueCase) -> EpilogueCase:
         """Return the case that can be shown in place of another."""
 
-    def at_once(self, case: EpilogueCase) -> Moment | None:
-        """Return what is known without a run; None for nothing."""
+    def at_once(self, case: EpilogueCase) -> Moment:
+        """Return what is known without a run, or what to do to see something."""
 
     def run(self, case: EpilogueCase) -> AsyncGenerator[Moment, None]:
         """Measure or replay; yields at least every 50 ms."""
