@@ -41,6 +41,21 @@ def test_table_has_a_row_for_each_case(sweep: EpilogueSweep) -> None:
     assert sweep.to_dataframe()["ratio"].min() > 0.8
 
 
+def test_sweep_of_nothing_is_a_table_without_rows_and_prints_what_was_left_out(
+    sweep: EpilogueSweep,
+) -> None:
+    nothing = EpilogueSweep({}, left_out=("our kernel: interrupted.",))
+    assert [*nothing.to_dataframe()] == [*sweep.to_dataframe()]
+    assert len(nothing.to_dataframe()) == 0
+    assert nothing.crossings("ours", 256) == ()
+    assert str(nothing) == f"{nothing!r}\nour kernel: interrupted."
+
+
+def test_interval_that_is_not_known_is_no_number() -> None:
+    one = EpilogueSweep({EpilogueCase(): synthetic_comparison(2000.0, 1000.0).first(1)})
+    assert str(one).splitlines()[-1].split()[-2:] == ["–", "1"]
+
+
 def test_pairs_keep_their_clocks(sweep: EpilogueSweep) -> None:
     table = sweep.to_pairs()
     assert len(table) == 16 * 24

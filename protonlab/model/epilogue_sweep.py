@@ -15,9 +15,10 @@ import pandas as pd
 
 from protonlab.errors import ProtonLabError
 from protonlab.model.compiled import CompiledComparison
+from protonlab.model.frames import FloatArray
 from protonlab.model.info import ProfileInfo
 from protonlab.model.sweep_document import write_sweep
-from protonlab.model.units import counted
+from protonlab.model.units import MISSING, counted
 from protonlab.model.variants import VariantComparison
 
 OVERLAP, SERIAL = "overlap", "serial"
@@ -32,6 +33,13 @@ LEGAL = {
     "n": (128, 32768, 128),
     "k": (128, 32768, 128),
 }
+_COLUMNS = (
+    *("kernel", "tokens", "experts", "n", "k", "pairs"),
+    *("gbyte_s_overlap", "gbyte_s_overlap_low", "gbyte_s_overlap_high"),
+    *("gbyte_s_serial", "gbyte_s_serial_low", "gbyte_s_serial_high"),
+    *("ratio", "ratio_low", "ratio_high", "verdict", "outputs_equal"),
+    *("sm_clock_mhz", "power_w", "temperature_c"),
+)
 
 
 @dataclass(frozen=True, order=True)
@@ -131,11 +139,13 @@ class EpilogueSweep:
         return f"<EpilogueSweep: {cases}, {self.where or 'unknown GPU'}>"
 
     def __str__(self) -> str:
-        table = self.to_dataframe()
+        if not self.comparisons:
+            return "\n".join([repr(self), *self.left_out])
+        table = self._table
         shown = table[["kernel", "k", "tokens", "gbyte_s_overlap", "gbyte_s_serial"]].round(0)
         shown["overlap, %"] = (100 * (1 / table["ratio"] - 1)).round(2)
         shown["interval, %"] = [
-            f"{100 * (1 / high - 1):+.2f} to {100 * (1 / low - 1):+.2f}"
+            MISSING if math.isnan(low) else f"{100 / high - 100:+.2f} to {100 / low - 100:+.2f}"
             for low, high in zip(table["ratio_low"], table["ratio_high"], strict=True)
         ]
         shown["pairs"] = table["pairs"]
@@ -184,24 +194,17 @@ class EpilogueSweep:
     def _table(self) -> pd.DataFrame:
         rows = []
         for case, comparison in self.comparisons.items():
-            (first, second), ratio = comparison.values, comparison.ratio
+            ratio = comparison.ratio
+            clocks = comparison.pairs[["sm_clock_mhz", "power_w", "temperature_c"]].median()
             rows.append(
-                {
-                    **{name: getattr(case, name) for name in ("kernel", "tokens", "experts")},
-                    **{"n": case.n, "k": case.k, "pairs": len(comparison)},
-                    **_spread(OVERLAP, first),
-                    **_spread(SERIAL, second),
-                    **{"ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high},
-                    "verdict": comparison.verdict,
-                    "outputs_equal": comparison.outputs_equal,
-                    "sm_clock_mhz": float(comparison.pairs["sm_clock_mhz"].median()),
-                    "power_w": float(comparison.pairs["power_w"].median()),
-                    "temperature_c": float(comparison.pairs["temperature_c"].median()),
-                }
+                (
+                    *(case.kernel, case.tokens, case.experts, case.n, case.k, len(comparison)),
+                    *(spread for values in comparison.values for spread in _spread(values)),
+                    *(ratio.estimate, ratio.low, ratio.high),
+                    *(comparison.verdict, comparison.outputs_equal, *clocks),
+                )
             )
-        columns = ["kernel", "tokens", "experts", "n", "k", "pairs"]
-        columns += [*_spread(OVERLAP, np.empty(0)), *_spread(SERIAL, np.empty(0)), "ratio"]
-        return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
+        return pd.DataFrame(rows, columns=_COLUMNS)
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row a case.
@@ -267,7 +270,9 @@ class EpilogueSweep:
         write_sweep(self, Path(path))
 
 
-def _spread(name: str, values: Any) -> dict[str, float]:
-    low, middle, high = np.quantile(values, (0.05, 0.5, 0.95)) if len(values) else (math.nan,) * 3
-    column = f"gbyte_s_{name}"
-    return {column: float(middle), f"{column}_low": float(low), f"{column}_high": float(high)}
+def _spread(values: FloatArray) -> tuple[float, float, float]:
+    """Median of samples, and their 5 % and 95 % quantiles."""
+    if not len(values):
+        return (math.nan,) * 3
+    middle, low, high = map(float, np.quantile(values, (0.5, 0.05, 0.95)))
+    return middle, low, high
