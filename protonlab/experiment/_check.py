@@ -86,6 +86,7 @@ def check(
 
 def raise_if_regressed(gate: Gate) -> None:
     """Raise the RegressionError of a gate that did not pass."""
+    __tracebackhide__ = True  # a test fails at its own line
     if not gate.passed:
         error = RegressionError(str(gate))
         error.gate = gate

@@ -51,14 +51,14 @@ class Judged:
     @property
     def change(self) -> str:
         """By how much it is slower (+) or faster (-)."""
-        return "–" if math.isnan(self.slowdown) else f"{percent(self.slowdown)} %"
+        return "–" if math.isnan(self.slowdown) else f"{_percent(self.slowdown)} %"
 
     @property
     def interval(self) -> str:
         """The interval of the change."""
         if math.isnan(self.low):
             return "–"
-        return f"{percent(self.low)} to {percent(self.high)} %"
+        return f"{_percent(self.low)} to {_percent(self.high)} %"
 
     @property
     def sentence(self) -> str:
@@ -119,7 +119,7 @@ class Gate:
         if open_:
             return (
                 f"passed, but a slowdown beyond {allowed} is not ruled out: {', '.join(open_)}; "
-                "more repeats narrow the interval"
+                "measuring longer narrows the interval"
             )
         return f"passed: nothing of {len(judged)} is slower by more than {allowed}"
 
@@ -153,6 +153,6 @@ def outcome_of(low: float, high: float, threshold: float) -> Outcome:
     return "faster" if high < 1 else "holds"
 
 
-def percent(slowdown: float) -> str:
+def _percent(slowdown: float) -> str:
     """Write a slowdown as a signed change: ``+2.7`` of 1.027."""
-    return f"{100 * (slowdown - 1):+.1f}"
+    return f"{100 * (slowdown - 1):+,.1f}"

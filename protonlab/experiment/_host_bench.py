@@ -1,4 +1,4 @@
-"""Samples on Triton's interpreter: they run for real, and their times mean nothing for a GPU."""
+"""Samples without a GPU: they run for real, and their times mean nothing for one."""
 
 from __future__ import annotations
 
@@ -29,11 +29,7 @@ class HostBench:
         As for a GPU; there is no L2 to empty.
     """
 
-    def __init__(
-        self,
-        setup: Callable[[], Any] | None,
-        protocol: str,
-    ) -> None:
+    def __init__(self, setup: Callable[[], Any] | None, protocol: str) -> None:
         self._setup, self._kind = setup, protocol
         self._variants: tuple[Variant, ...] = ()
         self._samples = Samples()

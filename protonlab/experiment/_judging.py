@@ -35,8 +35,8 @@ def judge_pair(comparison: VariantComparison, threshold: float) -> Judged:
     _check_direction(metric)
     if math.isnan(found.low):
         raise ProtonLabError(
-            f"{len(comparison)} pairs of {' and '.join(comparison.names)} give no interval; "
-            "measure again with a larger budget_s"
+            f"no interval follows from {pairs_in_words(comparison)} of "
+            f"{' and '.join(comparison.names)}; measure again with a larger budget_s"
         )
     values = found.estimate, found.low, found.high
     slowdown, low, high = _slowdowns(metric, *values)
@@ -75,7 +75,8 @@ def judge_comparisons(
     ratios = before.ratios, after.ratios
     if min(map(len, ratios)) < 2:
         raise ProtonLabError(
-            f"{len(before)} and {len(after)} pairs give no interval; measure with a larger budget_s"
+            f"no interval follows from {len(before)} and {len(after)} pairs; measure again with a "
+            "larger budget_s"
         )
     first, second = before.names
     number = f"{len(before)} and {len(after)} pairs"

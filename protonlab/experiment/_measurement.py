@@ -12,6 +12,8 @@ from protonlab.errors import CaptureError, MetricError, ProtonLabError
 from protonlab.experiment._amounts import Amounts, amounts_of, kernels_of_call
 from protonlab.experiment._arguments import ProtocolName, check_arguments
 from protonlab.experiment._bench import Bench
+from protonlab.experiment._cuda_bench import CudaBench
+from protonlab.experiment._host_bench import HostBench
 from protonlab.experiment._machine import info_here
 from protonlab.experiment._maker import Maker, Variants
 from protonlab.experiment._outputs import compared
@@ -75,7 +77,7 @@ class Measurement:
         self.state: State = "not started"
         self._on_gpu = has_gpu() and not interpreting()
         self._place = here() if self._on_gpu else nullcontext()
-        self._bench: Bench = _bench(setup, protocol, on_gpu=self._on_gpu)
+        self._bench: Bench = (CudaBench if self._on_gpu else HostBench)(setup, protocol)
         self._run = PairedRun(
             self._bench, seed=seed, budget_s=self._budget, has_power_limiter=self._on_gpu
         )
@@ -281,18 +283,3 @@ class Measurement:
 
 def _time_metric(wanted: str | None) -> Metric:
     return Metric.parse(wanted or "time/us", [MetricColumn.from_raw("time (ns)")])
-
-
-def _bench(
-    setup: Callable[[], Any] | None,
-    protocol: ProtocolName,
-    *,
-    on_gpu: bool,
-) -> Bench:
-    if on_gpu:
-        from protonlab.experiment._cuda_bench import CudaBench
-
-        return CudaBench(setup, protocol)
-    from protonlab.experiment._host_bench import HostBench
-
-    return HostBench(setup, protocol)

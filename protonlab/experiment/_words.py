@@ -31,10 +31,10 @@ def of_burst(launches: Sequence[int], flush_bytes: int, rest_s: float) -> str:
 
 
 def of_host(launches: Sequence[int], protocol: str) -> str:
-    """Describe a sample on the interpreter."""
+    """Describe a sample without a GPU: of kernels that are interpreted, or of anything else."""
     return (
-        f"{protocol}, on the interpreter: samples of {_each(launches, 'call')}, neither CUDA "
-        "graphs nor an L2"
+        f"{protocol}, on the CPU: samples of {_each(launches, 'call')}, neither CUDA graphs nor "
+        "an L2"
     )
 
 

@@ -88,6 +88,7 @@ def test_slowdown_is_the_ratio_of_times_with_its_interval() -> None:
     assert (rate.slowdown, rate.low, rate.high) == pytest.approx((row.slowdown, row.low, row.high))
     assert re.fullmatch(r"\+[45]\.\d %", row.change)
     assert re.fullmatch(r"\+4\.\d to \+5\.\d %", row.interval)
+    assert replace(row, slowdown=36.504).change == "+3,550.4 %"
 
 
 def test_comparisons_are_judged_by_the_ratio_whatever_the_machine_does() -> None:
@@ -170,8 +171,8 @@ def test_notes_tell_of_versions_and_of_what_the_measurement_warned_of() -> None:
         (repeated(k=(1, 2)), None, {}, "a profile is held against another one: give a candidate"),
         (repeated(k=(1, 2)), variants(1.0), {}, "is a Profile and the candidate a VariantComp"),
         ([1], None, {}, "the baseline is of type list; give a profile that was repeated"),
-        (variants(1.0).first(1), None, {}, "1 pairs of overlap and serial give no interval"),
-        (variants(1.0), variants(1.0).first(1), {}, "16 and 1 pairs give no interval"),
+        (variants(1.0).first(1), None, {}, "no interval follows from 1 pair of overlap"),
+        (variants(1.0), variants(1.0).first(1), {}, "no interval follows from 16 and 1 pairs"),
         (variants(1.0), None, {"metric": "time/us"}, "metric is for profiles; a comparison"),
         (variants(1.0), None, {"include": "a", "metric": "b"}, "metric and include are for prof"),
         (variants(1.0), variants(1.0, metric=TIME), {}, "has metric gbyte/s, the candidate time"),

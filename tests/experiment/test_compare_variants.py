@@ -68,6 +68,7 @@ def test_info_says_where_and_when(doubled: VariantComparison) -> None:
     assert info.when
     if ON_CPU:
         assert info.backend == "interpreter, CPU"
+        assert "sustained, on the CPU: samples of " in doubled.protocol["in_words"]
         assert "times say nothing about a GPU" in doubled.verdict
         assert any("say nothing about a GPU" in each for each in doubled.warnings)
         assert doubled.pairs["sm_clock_mhz"].isna().all()
