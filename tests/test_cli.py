@@ -42,6 +42,18 @@ def test_version(tmp_path: Path) -> None:
     assert run(tmp_path, "--version").stdout == f"protonlab {protonlab.__version__}\n"
 
 
+def test_an_interpreter_runs_it_by_the_package_s_name(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "protonlab", "nothing"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 2
+    assert result.stderr.startswith("Usage: python -m protonlab [OPTIONS] COMMAND")
+
+
 @pytest.mark.parametrize("command", [None, *main.commands])
 def test_help_fits_a_terminal(command: str | None) -> None:
     arguments = [command] if command else []

@@ -68,6 +68,7 @@ def test_view_names_missing_ranks(folders: tuple[Path, Path]) -> None:
     output = command("view", folders[1], "--depth", "1", "-m", "avg_time/us").output
     assert "tuesday · avg_time/us · 3 of 4 ranks" in output
     assert "Rank 1 began to record at 2026-11-30T07:30:00+00:00 and did not end" in output
+    assert len(re.findall(r"[Rr]anks? 1|missing", output)) == 1  # told of once
     assert "4 frames below depth 1" in output or "frames below depth 1" in output
 
 
@@ -75,7 +76,9 @@ def test_diff_compares_runs_rank_by_rank(folders: tuple[Path, Path]) -> None:
     output = command("diff", *folders).output
     assert output.startswith("mean of 3 ranks: time")
     assert "3 paired ranks" in output
-    assert "after is without rank 1 of 4." in output
+    assert "\nNot compared: rank 1, of which only the run before has a profile.\n" in output
+    output = command("diff", folders[1], folders[1]).output
+    assert "\nRank 1 of 4 left no profile in the run after.\n" in output
 
 
 def test_pages_of_runs_are_written(folders: tuple[Path, Path], tmp_path: Path) -> None:

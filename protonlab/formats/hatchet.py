@@ -130,11 +130,11 @@ def _read(
 def _metric_columns(
     raw: Mapping[str, tuple[IntArray, list[Any]]], kinds: Mapping[str, str], n: int
 ) -> tuple[tuple[MetricColumn, ...], dict[str, Any]]:
-    """Make a column of each metric; ``count`` and ``time_ns`` come first and are always there."""
+    """Make a column of each metric, in the order of `kinds`; ``count``, ``time_ns`` always."""
     first = ("count", "time (ns)")
     columns: list[MetricColumn] = []
     added: dict[str, Any] = {}
-    for name in [*first, *sorted((raw.keys() | kinds.keys()) - {*first})]:
+    for name in dict.fromkeys((*kinds, *first, *sorted(raw))):
         rows, values = raw.get(name, (np.empty(0, dtype=np.int64), []))
         column = MetricColumn.from_raw(name, added)
         data, additive = column_of(rows, values, n, kinds.get(name))

@@ -115,6 +115,25 @@ class MetricColumn:
         return cls(column, raw, unit or "", kind in (None, "inc"))
 
 
+def check_columns(frames: pd.DataFrame, columns: Sequence[MetricColumn]) -> None:
+    """Check that a table has the columns of every frame table, `columns`, and no other.
+
+    Raises
+    ------
+    ProtonLabError
+        If one is missing, or there is one that nothing says how to sum, show or save.
+    """
+    named = [*FRAME_COLUMNS, *(each.column for each in columns)]
+    if missing := [name for name in named if name not in frames]:
+        raise ProtonLabError(f"frames has no column {missing[0]!r}; it needs {', '.join(named)}")
+    if more := [name for name in frames if name not in named]:
+        raise ProtonLabError(
+            f"frames has a column {more[0]!r} that columns does not name; leave it out, or make "
+            "the profile with dataclasses.replace(profile, frames=…, columns=(*profile.columns, "
+            f"protonlab.model.MetricColumn.from_raw({more[0]!r})))"
+        )
+
+
 def levels(depth: IntArray) -> Iterator[IntArray]:
     """Rows of each depth, the root's first, each in preorder."""
     order = np.argsort(depth, kind="stable")

@@ -14,7 +14,7 @@ from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model.devices import Device
 from protonlab.model.distribution import distribution
 from protonlab.model.filters import KernelFilter
-from protonlab.model.frames import BoolArray, MetricColumn, pruned
+from protonlab.model.frames import BoolArray, MetricColumn, check_columns, pruned
 from protonlab.model.info import ProfileInfo
 from protonlab.model.kernels import KERNEL_TEXT, hooked
 from protonlab.model.metrics import Metric, available_metrics
@@ -35,7 +35,7 @@ class Profile:
     frames
         The frame table, as `protonlab.model.frames` describes it.
     columns
-        Its metric columns, ``count`` among them.
+        All of its metric columns, ``count`` among them; a table with others is a ProtonLabError.
     devices
         Devices that ran kernels.
     info
@@ -49,6 +49,9 @@ class Profile:
     devices: tuple[Device, ...] = ()
     info: ProfileInfo = field(default_factory=ProfileInfo)
     repeats: Repeats | None = None
+
+    def __post_init__(self) -> None:
+        check_columns(self.frames, self.columns)
 
     def __repr__(self) -> str:
         name = f" {self.info.name!r}" if self.info.name else ""
@@ -104,7 +107,8 @@ class Profile:
         """
         if by not in ("frame", "kernel"):
             raise ProtonLabError(f"by={by!r}; use 'frame' or 'kernel'")
-        wanted = [self.metric(name) for name in self._names(metrics)]
+        names = [metrics] if isinstance(metrics, str) else metrics
+        wanted = [self.metric(name) for name in (self.metrics if names is None else names)]
         table = self._sums.by_kernel if by == "kernel" else self._sums.by_frame(inclusive=inclusive)
         parent = self.frames["parent_id"].to_numpy() if by == "frame" else None
         text = list(KERNEL_TEXT if by == "kernel" else _FRAME_TEXT)
@@ -133,11 +137,6 @@ class Profile:
     def metrics(self) -> list[str]:
         """Metric names that suit this profile: time, and rates of what its kernels recorded."""
         return available_metrics(self._sums.kernel_columns)
-
-    def _names(self, metrics: Sequence[str] | str | None) -> Sequence[str]:
-        if metrics is None:
-            return self.metrics
-        return [metrics] if isinstance(metrics, str) else metrics
 
     @cached_property
     def _sums(self) -> Sums:

@@ -54,6 +54,7 @@ class RunComparison(Comparison):
 
 def compare_runs(before: Any, after: Any, metric: str) -> RunComparison:
     """Compare two `Run`s; `Run.compare` says how."""
+    given = (before, after)
     sides, per_step = _per_step(_sides(before, after))
     before, after = sides
     means = [side.tree.profile(side.name, _first(side), (), mean=True) for side in sides]
@@ -66,10 +67,15 @@ def compare_runs(before: Any, after: Any, metric: str) -> RunComparison:
     cells = (len(mean.frames) * len(own) for mean, own in zip(means, ranks, strict=True))
     if max(cells) <= MOST_CELLS:
         frames = _judged(frames, wanted[0], _of_frames(whole, sides, wanted), paired=paired)
-    notes = (*per_step, *_notes(sides, ranks), *notes_on(means[0], means[1], whole.metric, kernels))
-    given = {field.name: getattr(whole, field.name) for field in fields(Comparison)}
-    given |= {"frames": frames, "kernels": kernels, "notes": notes}
-    return RunComparison(**given, ranks=ranks, paired=paired)
+    notes = (
+        *per_step,
+        *_absent(given, ranks),
+        *_notes(sides, ranks),
+        *notes_on(means[0], means[1], whole.metric, kernels),
+    )
+    own = {field.name: getattr(whole, field.name) for field in fields(Comparison)}
+    own |= {"frames": frames, "kernels": kernels, "notes": notes}
+    return RunComparison(**own, ranks=ranks, paired=paired)
 
 
 def _sides(before: Any, after: Any) -> tuple[Any, Any]:
@@ -160,11 +166,22 @@ def _picked(matrix: FloatArray, rows: npt.NDArray[np.integer[Any]] | IntArray) -
     return picked
 
 
-def _notes(sides: tuple[Any, Any], ranks: tuple[tuple[int, ...], ...]) -> Iterator[str]:
-    for side, word in zip(sides, ("before", "after"), strict=True):
-        gone = [rank for rank in range(side.world_size) if rank not in side.profiles]
+def _absent(given: tuple[Any, Any], compared: tuple[tuple[int, ...], ...]) -> Iterator[str]:
+    """Say which ranks left no profile, and which left one in one run alone and were left out."""
+    words = ("before", "after")
+    alone = [{*side.profiles} - {*ranks} for side, ranks in zip(given, compared, strict=True)]
+    for side, other, word in zip(given, reversed(alone), words, strict=True):
+        gone = {*range(side.world_size)} - {*side.profiles} - other
         if gone and side.manifests:
-            yield f"{word} is without {on_ranks(gone)} of {side.world_size}."
+            who = on_ranks(sorted(gone)).capitalize()
+            yield f"{who} of {side.world_size} left no profile in the run {word}."
+    for ranks, word in zip(alone, words, strict=True):
+        if ranks:
+            who = on_ranks(sorted(ranks))
+            yield f"Not compared: {who}, of which only the run {word} has a profile."
+
+
+def _notes(sides: tuple[Any, Any], ranks: tuple[tuple[int, ...], ...]) -> Iterator[str]:
     if ranks[0] != ranks[1]:
         yield (
             f"The runs have other ranks ({on_ranks(ranks[0])} before, {on_ranks(ranks[1])} after), "

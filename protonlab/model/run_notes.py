@@ -57,12 +57,10 @@ def notes_on_run(run: Any, frames: RankFrames | None) -> Iterator[str]:
     frames
         Its frames; None where no rank left a profile.
     """
-    if run.missing:
-        there = len(run.ranks)
-        yield (
-            f"{on_ranks(run.missing).capitalize()} of {run.world_size} left nothing whole; what "
-            f"follows is of the other {counted(there, 'rank')}."
-        )
+    silent = [rank for rank in run.missing if rank not in run.manifests]  # warnings tell of others
+    if silent:
+        job = counted(run.world_size, "rank")
+        yield f"Nothing of {on_ranks(silent)} is here, and the job had {job}."
     if len(run.ranks) == 1:
         yield f"One rank, {run.ranks[0]}: there is no other to compare it with."
     parts = {rank: run.profiles.get(rank) or run.traces[rank] for rank in run.ranks}

@@ -9,6 +9,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.model.csv_table import write_csv
 from protonlab.model.document import write_document
 from protonlab.model.folded import write_folded
+from protonlab.model.frames import check_columns
 from protonlab.model.parquet import write_parquet
 from protonlab.model.speedscope import write_speedscope
 
@@ -28,10 +29,11 @@ def save_profile(profile: Any, path: Path) -> None:
     Raises
     ------
     ProtonLabError
-        If the name asks for none that is known.
+        If the name asks for none that is known, or a column was put into the frame table since.
     MissingDependencyError
         If the format needs a package that is not there.
     """
+    check_columns(profile.frames, profile.columns)
     name = path.name.lower()
     if name.endswith(_PARQUET):
         write_parquet(profile, path)

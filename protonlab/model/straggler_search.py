@@ -10,7 +10,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.model.arrivals import judge
 from protonlab.model.clock_alignment import align_clocks
 from protonlab.model.collectives import collectives_of
-from protonlab.model.run_notes import first_of, listed
+from protonlab.model.run_notes import first_of
 from protonlab.model.straggler_causes import cause
 from protonlab.model.straggler_steps import judge_steps
 from protonlab.model.straggler_totals import judge_totals, kernel_totals
@@ -42,9 +42,6 @@ def stragglers_of(run: Any, skip: int, ranks: Collection[int]) -> Stragglers:
         found = judge_totals(totals[totals.index.isin(ranks)])
     found = replace(found, notes=tuple(dict.fromkeys((*notes, *found.notes))))
     seen = tuple(found.table.index)
-    if run.missing and len(ranks) == len(run.ranks):
-        text = f"Without ranks that are missing: {listed(run.missing)}."
-        found = replace(found, notes=(text, *found.notes))
     if found.ranks and len(seen) > 1:
         parts = traces if found.source == "traces" else profiles or traces
         rank, other = found.ranks[0], _usual(found)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from builders import SMALL, document, frame, kernel
 
 import protonlab
 from protonlab.errors import ProtonLabError
-from protonlab.model import KernelFilter, Profile, ProfileInfo
+from protonlab.model import KernelFilter, MetricColumn, Profile, ProfileInfo
 
 
 @pytest.fixture
@@ -115,6 +116,27 @@ def test_save_then_load_is_lossless(profile_path: str, tmp_path: Path) -> None:
     assert_same(protonlab.load(tmp_path / "again.hatchet"), profile)
 
 
+@pytest.mark.parametrize("suffix", [".hatchet", ".parquet"])
+def test_a_column_that_nothing_describes_is_refused_and_a_described_one_kept(
+    suffix: str, small: Profile, tmp_path: Path
+) -> None:
+    path, table = tmp_path / f"p{suffix}", small.frames.assign(mine=1.5)
+    with pytest.raises(ProtonLabError, match=r"'mine' that columns does not name.*from_raw\('mine"):
+        replace(small, frames=table)
+    profile = replace(small, frames=table, columns=(*small.columns, MetricColumn.from_raw("mine")))
+    profile.save(path)
+    assert_same(protonlab.load(path), profile)
+    profile.frames["later"] = "x"
+    with pytest.raises(ProtonLabError, match="'later' that columns does not name"):
+        profile.save(path)
+    assert "mine" in protonlab.load(path).frames  # the older file survived
+
+
+def test_a_frame_table_without_a_metric_that_is_named_is_refused(small: Profile) -> None:
+    with pytest.raises(ProtonLabError, match="frames has no column 'time_ns'; it needs parent_id"):
+        replace(small, frames=small.frames.drop(columns="time_ns"))
+
+
 def test_columns_without_a_value_left_are_saved_too(tmp_path: Path) -> None:
     profile = protonlab.load(
         document(
@@ -147,8 +169,8 @@ def test_what_proton_has_no_place_for_is_saved_too(small: Profile, tmp_path: Pat
 def test_a_failed_save_leaves_the_old_file(small: Profile, tmp_path: Path) -> None:
     target = tmp_path / "run.hatchet"
     target.write_text("old")
-    broken = Profile(small.frames.drop(columns="bytes"), small.columns)
-    with pytest.raises(KeyError):
+    broken = Profile(small.frames.assign(bytes=object()), small.columns)
+    with pytest.raises(TypeError, match="not JSON serializable"):
         broken.save(target)
     assert target.read_text() == "old"
     assert [*tmp_path.iterdir()] == [target]

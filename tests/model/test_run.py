@@ -33,6 +33,7 @@ def test_missing_are_the_ranks_that_left_nothing_whole() -> None:
     assert run.world_size == 4
     assert run.missing == (1, 2, 3)
     assert run.summary == "1 of 4 ranks, missing: 1 to 3"
+    assert run.notes[0] == "Nothing of ranks 1, 3 is here, and the job had 4 ranks."
 
 
 def test_a_run_may_be_empty() -> None:
