@@ -52,19 +52,19 @@ def repeats_of(
 def check_times(frames: pd.DataFrame, source: str) -> None:
     """Check that times and counts are numbers, and none is negative."""
     for column in ("time_ns", "count"):
-        if not pd.api.types.is_numeric_dtype(frames[column].dtype):
-            odd = frames[column].map(lambda value: isinstance(value, str | tuple))
+        values: Any = frames[column].array
+        numeric = pd.api.types.is_numeric_dtype(values.dtype)
+        if numeric:
+            odd = values.to_numpy(dtype=float, na_value=np.nan) < 0
+        else:
+            odd = np.array([isinstance(value, str | tuple) for value in values])
+        if odd.any():
             row = int(np.flatnonzero(odd)[0])
-            raise ProfileFormatError(
-                f"{source}: frame {_path(frames, row)} has {column} {frames[column].iloc[row]!r}; "
-                "expected a number"
+            held, expected = (
+                (values[row], "0 or more") if numeric else (repr(values[row]), "a number")
             )
-        negative = np.flatnonzero(frames[column].to_numpy(dtype=float, na_value=np.nan) < 0)
-        if len(negative):
-            row = int(negative[0])
             raise ProfileFormatError(
-                f"{source}: frame {_path(frames, row)} has {column} {frames[column].iloc[row]}; "
-                "expected 0 or more"
+                f"{source}: frame {_path(frames, row)} has {column} {held}; expected {expected}"
             )
 
 

@@ -96,6 +96,7 @@ def _read(
     codes, distinct = pd.factorize(names)
     labels = [label_of(name, info.cells) for name in distinct]
     device_type, device_id = _devices_of(raw, len(names), info, source)
+    has_device = ~np.asarray(device_id.isna())
     end = subtree_ends(parent, depth)
     nowhere = np.full(len(names), -1, dtype=np.int8)
     kinds = {each.raw: each.kind for each in extra.columns}
@@ -108,7 +109,7 @@ def _read(
             "name": categorical(codes, distinct.tolist()),
             "kernel": categorical(nowhere, ()),
             "label": _text_column(objects_of(labels)[codes]),
-            "kind": kinds_of(distinct.tolist(), codes, ~pd.isna(device_id), end),
+            "kind": kinds_of(distinct.tolist(), codes, has_device, end),
             "hook": categorical(nowhere, HOOK_STATES),
             "device_type": device_type,
             "device_id": device_id,
@@ -214,7 +215,8 @@ def _device_table(table: DeviceTable, frames: pd.DataFrame, source: str) -> tupl
                 memory_clock_rate_khz=finite(entry.memory_clock_rate),
                 bus_width=entry.bus_width,
             )
-    somewhere = frames["device_id"].notna().to_numpy() & frames["device_type"].notna().to_numpy()
+    types: Any = frames["device_type"].array
+    somewhere = (types.codes >= 0) & ~np.asarray(frames["device_id"].array.isna())
     if somewhere.any():
         used = frames.loc[somewhere, ["device_type", "device_id"]].drop_duplicates()
         for kind, number in used.itertuples(index=False):

@@ -9,9 +9,9 @@ clocks that agree.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -142,66 +142,64 @@ def collectives_of(traces: Mapping[int, Trace], steps: int | None = None) -> Col
         How many steps were recorded, where the traces have no scope that says so.
     """
     ranks = tuple(sorted(traces))
-    found = {rank: _of_trace(traces[rank]) for rank in ranks}
-    counts = {rank: Counter(table["label"]) for rank, table in found.items()}
-    labels = sorted({label for count in counts.values() for label in count})
+    launches, scopes = _launches([traces[rank] for rank in ranks])
+    counts = launches.groupby(["label", "place"]).size().unstack(fill_value=0)
+    counts = counts.reindex(columns=range(len(ranks)), fill_value=0)
     notes, whole = [], []
-    for label in labels:
-        numbers = [counts[rank][label] for rank in ranks]
+    for label, numbers in zip(counts.index, counts.to_numpy(), strict=True):
         if operation_of(label) not in TOGETHER:
             notes.append(
                 f"{printable(label)} was left out: in it not every rank waits for all others "
                 f"({', '.join(TOGETHER)} are used)."
             )
-        elif len(set(numbers)) > 1:
+        elif numbers.min() < numbers.max():
             notes.append(
-                f"{printable(label)} was left out: ranks launched it {min(numbers):,} to "
-                f"{max(numbers):,} times, so which launches belong together is not known."
+                f"{printable(label)} was left out: ranks launched it {numbers.min():,} to "
+                f"{numbers.max():,} times, so which launches belong together is not known."
             )
         else:
             whole.append(label)
-    tables = [found[rank][found[rank]["label"].isin(whole)] for rank in ranks]
     # The n-th launch of a kernel on a rank is the n-th on every other.
-    tables = [table.assign(turn=table.groupby("label").cumcount()) for table in tables]
-    tables = [table.sort_values(["label", "turn"], kind="stable") for table in tables]
-    first = np.argsort(tables[0]["start"].to_numpy(), kind="stable")
-    start, end = (
-        np.stack([table[side].to_numpy()[first] for table in tables], axis=1)
-        for side in ("start", "end")
-    )
-    label = tuple(tables[0]["label"].to_numpy()[first].tolist())
-    step, scope = _steps(traces, found, len(label), steps)
+    own = launches[launches["label"].isin(whole)].sort_values(["place", "label"], kind="stable")
+    start, end = (own[side].to_numpy().reshape(len(ranks), -1) for side in ("start", "end"))
+    order = np.argsort(start[0], kind="stable")
+    label = tuple(own["label"].to_numpy()[order].tolist())
+    step, scope = _steps(traces, scopes, len(label), steps)
     if len(notes) > _MOST_NAMES:
         more = counted(len(notes) - _MOST_NAMES, "more kernel")
         notes = [*notes[:_MOST_NAMES], f"{more} left out for such reasons."]
-    return Collectives(ranks, start, end, label, step, scope, tuple(notes))
+    return Collectives(ranks, start.T[order], end.T[order], label, step, scope, tuple(notes))
 
 
-def _of_trace(trace: Trace) -> pd.DataFrame:
-    """Find the collectives of a trace, in order of ``start``; ``label``, ``end``, ``scope``."""
-    events = trace.events
-    rows = np.flatnonzero((events["kind"] == "kernel").to_numpy() & collective_rows(events["name"]))
-    if trace.unit != "ns":
-        rows = rows[:0]
-    start = events[trace.start].to_numpy(np.int64)[rows]
-    duration = events[trace.duration].to_numpy(dtype=np.int64, na_value=0)[rows]
-    table = pd.DataFrame(
-        {
-            "label": events["label"].astype(object).to_numpy()[rows],
-            "start": start,
-            "end": start + duration,
-            "scope": [path[1] if len(path) > 2 else "" for path in events["path"].to_numpy()[rows]],
-        }
-    )
-    return table.sort_values("start", kind="stable", ignore_index=True)
+def _launches(traces: Sequence[Trace]) -> tuple[pd.DataFrame, set[str]]:
+    """Find the collectives of traces: ``place``, ``label``, ``start``, ``end``; and their scopes.
+
+    Rows are in order of the trace's place, then ``start``.
+    """
+    parts: list[tuple[Any, ...]] = []
+    scopes: set[str] = set()
+    for trace in traces:
+        events = trace.events
+        flags = (events["kind"] == "kernel").to_numpy() & collective_rows(events["name"])
+        rows = np.flatnonzero(flags & (trace.unit == "ns"))
+        began = events[trace.start].to_numpy(np.int64)
+        rows = rows[np.argsort(began[rows], kind="stable")]
+        duration = events[trace.duration].to_numpy(dtype=np.int64, na_value=0)
+        text: Any = events["label"].array
+        label = text.take(rows).astype(object)
+        parts.append((len(rows), label, began[rows], began[rows] + duration[rows]))
+        scopes |= {path[1] if len(path) > 2 else "" for path in events["path"].to_numpy()[rows]}
+    sizes, *columns = zip(*parts, strict=True)
+    table = dict(zip(("label", "start", "end"), map(np.concatenate, columns), strict=True))
+    place = np.repeat(np.arange(len(traces)), sizes)
+    return pd.DataFrame({"place": place, **table}).astype({"label": object}), scopes
 
 
 def _steps(
-    traces: Mapping[int, Trace], found: Mapping[int, pd.DataFrame], number: int, stated: int | None
+    traces: Mapping[int, Trace], scopes: set[str], number: int, stated: int | None
 ) -> tuple[IntArray, str]:
     """Step of each collective: as many for each entry of the scope that all of them lie in."""
     unknown = np.full(number, -1, dtype=np.int64)
-    scopes = {scope for table in found.values() for scope in table["scope"].unique()}
     entries = {
         _entries(trace, next(iter(scopes))) if len(scopes) == 1 and "" not in scopes else 0
         for trace in traces.values()

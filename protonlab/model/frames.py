@@ -284,14 +284,13 @@ def kinds_of(
 
 def categorical(codes: npt.NDArray[Any], names: Sequence[Any]) -> pd.Categorical:
     """Build a text column from names and the index of each row's name, -1 where missing."""
-    of_constants = isinstance(names, tuple)
-    return pd.Categorical.from_codes(codes, dtype=(_constant if of_constants else _texts)(names))
+    known = isinstance(names, tuple) or len(names) < 2  # constants, or what empty tables have
+    return pd.Categorical.from_codes(codes, dtype=_kept(tuple(names)) if known else _texts(names))
 
 
 def _texts(names: Sequence[Any]) -> pd.CategoricalDtype:
     return pd.CategoricalDtype(pd.Index(list(names), dtype=object))
 
 
-@functools.cache  # pandas checks a type's texts each time it is made, longer than a cell may take
-def _constant(names: tuple[str, ...]) -> pd.CategoricalDtype:
-    return _texts(names)
+# pandas checks a type's texts each time it is made, longer than a cell may take.
+_kept = functools.lru_cache(maxsize=64)(_texts)

@@ -57,40 +57,38 @@ def merged_trace(
         )
     first = traces[ranks[0]]
     info = replace(first.info, name=name, notes=(clocks.method, *clocks.notes, *notes))
-    lanes, lane_of = _lanes(ranks, traces)
+    lanes, first_lane = _lanes(ranks, traces)
     tables = [traces[rank].events for rank in ranks if len(traces[rank].events)]
     if not tables:
         return Trace(empty_events(), tuple(lanes), base_time_ns=first.base_time_ns, info=info)
     filled = [rank for rank in ranks if len(traces[rank].events)]
     columns = {each.column: each for rank in ranks for each in traces[rank].columns}
-    flow = [table["flow_id"] for table in tables]
-    above = np.cumsum([0, *(int(ids.max()) + 1 if ids.notna().any() else 0 for ids in flow)])
-    pairs = list(zip(filled, tables, strict=True))
+    sizes = [len(table) for table in tables]
+    moved = np.repeat([first_lane[rank] for rank in filled], sizes)
+    flow = [table["flow_id"].array for table in tables]
+    above = np.cumsum([0, *(ids.max() + 1 if not ids.isna().all() else 0 for ids in flow)])
+    pairs = zip(filled, tables, strict=True)
     start = [clocks.aligned(rank, table["start_ns"].to_numpy(np.int64)) for rank, table in pairs]
-    ends = [table["to_lane"].map(lane_of[rank], na_action="ignore") for rank, table in pairs]
     data: dict[str, Any] = {
         **{
             text: joined_text([table[text] for table in tables], _CONSTANT.get(text, ()))
             for text in _TEXT
         },
-        "lane": joined([table["lane"].map(lane_of[rank]) for rank, table in pairs]),
+        "lane": joined([table["lane"] for table in tables]) + moved,
         "start_ns": np.concatenate(start),
         "duration_ns": joined_numbers([table["duration_ns"] for table in tables]),
         "path": np.concatenate([table["path"].to_numpy() for table in tables]),
-        "to_lane": joined_numbers([column.astype("Int64") for column in ends]),
-        "flow_id": joined_numbers(
-            [ids + add for ids, add in zip(flow, above[:-1].tolist(), strict=True)]
-        ),
+        "to_lane": joined_numbers([table["to_lane"] for table in tables]) + moved,
+        "flow_id": joined_numbers([table["flow_id"] for table in tables])
+        + np.repeat(above[:-1], sizes),
         **{name: joined_numbers([cells(table, name) for table in tables]) for name in columns},
     }
     events = pd.DataFrame(data)[[*_ORDER, *columns]].rename_axis("event_id")
     return Trace(events, tuple(lanes), tuple(columns.values()), "ns", first.base_time_ns, info)
 
 
-def _lanes(
-    ranks: Sequence[int], traces: Mapping[int, Trace]
-) -> tuple[list[Lane], dict[int, pd.Series]]:
-    """Lanes of all ranks, and for each rank the new position of each of its own."""
+def _lanes(ranks: Sequence[int], traces: Mapping[int, Trace]) -> tuple[list[Lane], dict[int, int]]:
+    """Lanes of all ranks, and for each rank the position of its first one."""
     several = {
         rank: list(dict.fromkeys(lane.process for lane in traces[rank].lanes)) for rank in ranks
     }
@@ -98,10 +96,9 @@ def _lanes(
     # Lanes of one rank stay together: beyond the greatest number that a file gives a lane.
     width = 1 + max((abs(lane.order) for rank in ranks for lane in traces[rank].lanes), default=0)
     lanes: list[Lane] = []
-    places = {}
+    first_lane = {}
     for rank in ranks:
-        own = traces[rank].lanes
-        places[rank] = pd.Series(np.arange(len(own)) + len(lanes), dtype="int64")
+        first_lane[rank] = len(lanes)
         lanes += [
             Lane(
                 f"rank {rank}, {lane.name}",
@@ -109,6 +106,6 @@ def _lanes(
                 lane.thread,
                 rank * width + lane.order,
             )
-            for lane in own
+            for lane in traces[rank].lanes
         ]
-    return lanes, places
+    return lanes, first_lane

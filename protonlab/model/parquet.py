@@ -81,16 +81,18 @@ def parquet_table(profile: Any) -> Any:
 
 def _array(arrow: Any, column: pd.Series, as_json: list[str]) -> Any:
     """Make an array of one column; `as_json` collects the names of those that hold mixed things."""
-    missing = column.isna().to_numpy()
+    own: Any = column.array  # quicker than the column's accessors, for thousands of profiles
     if isinstance(column.dtype, pd.CategoricalDtype):
+        missing = own.codes < 0
         codes = np.full(len(column), -1, dtype=np.int32)
-        codes[~missing], used = pd.factorize(column.cat.codes.to_numpy()[~missing])
-        names = arrow.array([str(name) for name in column.cat.categories[used]], arrow.string())
+        codes[~missing], used = pd.factorize(own.codes[~missing])
+        names = arrow.array([str(name) for name in own.categories[used]], arrow.string())
         return arrow.DictionaryArray.from_arrays(arrow.array(codes, mask=missing), names)
+    missing = np.asarray(own.isna())
     if pd.api.types.is_integer_dtype(column.dtype):
-        return arrow.array(column.fillna(0).to_numpy(dtype=np.int64), mask=missing)
+        return arrow.array(own.to_numpy(dtype=np.int64, na_value=0), mask=missing)
     if pd.api.types.is_float_dtype(column.dtype):
-        return arrow.array(column.to_numpy(dtype=np.float64), mask=missing)
+        return arrow.array(own.to_numpy(dtype=np.float64, na_value=np.nan), mask=missing)
     values = [None if gap else value for gap, value in zip(missing, column, strict=True)]
     try:
         return arrow.array(_plain(values))
