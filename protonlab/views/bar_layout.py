@@ -20,6 +20,7 @@ THICK = 0.8  # of a row: a bar
 _LEGEND_ENTRY = 45  # pixels that plotly puts around a text in the legend
 _VALUE_PADDING = 14  # pixels around a value
 _AIR = "\u00a0"  # between a bar and its value, which plotly would let touch
+_TOUCHING = 6  # pixels from the end of a bar back to a line that would still touch its value
 _LEAST_ROOM = 340  # pixels for bars on a narrow page
 
 
@@ -142,18 +143,19 @@ def value_trace(
         Reference lines.
     """
     pixel = max([*ends.tolist(), *(line.value for line in lines)]) / _LEAST_ROOM
-    places = ends.tolist()
+    places, airs = ends.tolist(), [_AIR] * len(texts)
     for line in sorted(lines, key=lambda each: each.value):
         for row, text in enumerate(texts):
-            if 0 <= places[row] <= line.value < places[row] + pixel * text_width(text):
-                places[row] = line.value
+            ahead = (line.value - places[row]) / pixel  # pixels
+            if places[row] >= 0 and -_TOUCHING < ahead < text_width(text):
+                places[row], airs[row] = max(places[row], line.value), 2 * _AIR
     return _points(len(ends)) | {
         "meta": "values",
         "mode": "text",
         "x": places,
         "text": [
-            f"{escaped(text)}{_AIR}" if end < 0 else f"{_AIR}{escaped(text)}"
-            for text, end in zip(texts, places, strict=True)
+            f"{escaped(text)}{air}" if end < 0 else f"{air}{escaped(text)}"
+            for text, end, air in zip(texts, places, airs, strict=True)
         ],
         "textposition": ["middle left" if end < 0 else "middle right" for end in places],
         "textfont": {"size": theme.FONT_SIZE, "color": theme.TEXT.light},

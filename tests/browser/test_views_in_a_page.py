@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from small_profiles import chain, hand, kernel, profile
 
+from protonlab import recorded
 from protonlab.formats import load
-from protonlab.model import Run
+from protonlab.model import Run, compare
 from protonlab.views import FlameOptions, bars, figure_html, flame, heatmap, page_script
 from protonlab.views.figure import PLOTLY_MIME
 
@@ -238,3 +239,26 @@ def test_names_in_a_page_run_no_script(tab: Tab, tmp_path: Path) -> None:
 
 def _quoted(name: str) -> bytes:
     return b'"' + name.encode() + b'"'
+
+
+# Of each figure: ends of the plot's host and of its legend, left edges of its title and notes.
+EDGES = """() => [...document.querySelectorAll(".protonlab-figure")].map((host) => {
+    const box = (which) => host.querySelector(which).getBoundingClientRect();
+    return [host.getBoundingClientRect().bottom, box(".legend").bottom, host.scrollHeight
+        - host.clientHeight, box(".gtitle").left, box(".annotation-text").left];
+})"""
+
+
+def test_legend_and_notes_are_all_on_a_narrow_page(tab: Tab, tmp_path: Path) -> None:
+    comparison = compare(recorded.gpt_eager(), recorded.gpt_compiled())
+    figure, scrubbed = bars(comparison), bars(comparison)
+    scrubbed.update_yaxes(ticktext=["short"] * 20)  # as a report's scrubbing may leave names
+    url = write_page(tmp_path / "page.html", figure, scrubbed)
+    tab.page.set_viewport_size({"width": 640, "height": 900})
+    tab.page.goto(url)
+    tab.wait_for_figures(2)
+    tab.page.wait_for_timeout(300)
+    for bottom, legend, hidden, title, notes in tab.page.evaluate(EDGES):
+        assert legend <= bottom
+        assert hidden == 0
+        assert abs(title - notes) < 4

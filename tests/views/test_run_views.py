@@ -109,6 +109,13 @@ def test_a_bar_a_rank_has_computing_and_collectives_apart() -> None:
     assert [text.strip("\u00a0") for text in values.text] == ["160 ns", "155 ns", "219 ns"]
 
 
+def test_values_keep_clear_of_the_median_line() -> None:
+    figure = protonlab.bars(Run("r", {rank: RUN.profiles[0] for rank in range(3)}))
+    values = next(trace for trace in figure.data if trace.meta == "values")
+    assert [*values.x] == [160, 160, 160]  # all end at the line, and stand off it
+    assert [*values.text] == ["\u00a0\u00a0160 ns"] * 3
+
+
 def test_a_bar_a_kernel_is_the_median_with_all_ranks_in_its_whisker() -> None:
     figure = protonlab.bars(RUN, by="kernel")
     (bar,) = (trace for trace in figure.data if trace.meta == "boxes")
