@@ -107,27 +107,20 @@ def test_interrupt_before_the_first_case(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(sweep.left_out) == 3
 
 
-def test_command_keeps_what_is_there_and_says_that_it_was_stopped(
+def test_command_says_that_it_was_stopped_and_the_same_one_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interrupt_at(3, monkeypatch)
-    result = command(tmp_path, *SMALL, "--experts", "2", "--budget", "0.1")
-    assert result.exit_code == 130
-    assert result.stderr.endswith(
-        "s.json holds 2 of 3 cases; the same command goes on.\n\nInterrupted.\n"
-    )
-    kept = load(tmp_path / "s.json")
-    assert isinstance(kept, EpilogueSweep)
-    assert kept.cases == CASES[:2]
-    assert [path.name for path in tmp_path.iterdir()] == ["s.json"]
-
-
-def test_same_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         interrupt_at(2, patched)
-        command(tmp_path, *SMALL, "--experts", "2", "--budget", "0.1")
+        result = command(tmp_path, *SMALL, "--experts", "2", "--budget", "0.1")
+    assert result.exit_code == 130
+    assert result.stderr.endswith(
+        "s.json holds 1 of 3 cases; the same command goes on.\n\nInterrupted.\n"
+    )
     before = load(tmp_path / "s.json")
     assert isinstance(before, EpilogueSweep)
+    assert before.cases == CASES[:1]
+    assert [path.name for path in tmp_path.iterdir()] == ["s.json"]
     result = command(tmp_path, *SMALL, "--experts", "2", "--budget", "0.1")
     assert result.exit_code == 0
     assert result.stderr.splitlines()[0] == "s.json is there; what it lacks is measured."

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from sweeps import LONG, SHORT, synthetic_comparison, synthetic_compiled, synthetic_sweep
 
 from protonlab import load
+from protonlab.cli import main
 from protonlab.epilogue import epilogue_cases, in_gbyte_s, reference_lines, sweep_epilogue
 from protonlab.errors import CaptureError, ProfileFormatError, ProtonLabError
 from protonlab.model import Metric
 from protonlab.model.epilogue_sweep import EpilogueCase, EpilogueSweep
 from protonlab.model.frames import MetricColumn
-
-COMMAND = Path(sys.executable).with_name("protonlab")
 
 
 @pytest.fixture(scope="module")
@@ -220,22 +219,20 @@ def test_without_a_hopper_gpu() -> None:
         sweep_epilogue(epilogue_cases((1,)))
 
 
-def test_command_without_a_hopper_gpu(tmp_path: Path) -> None:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(COMMAND), "sweep", *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    result = run("sweep.json.gz")
-    assert result.returncode == 1
-    assert result.stdout == ""
-    assert result.stderr.startswith("Error: measuring epilogue overlap needs an NVIDIA Hopper GPU")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["sweep.json.gz"], "measuring epilogue overlap needs an NVIDIA Hopper GPU"),
+        (["sweep.csv"], "sweep.csv: the name of the file says how to save a sweep"),
+        (["missing/sweep.json"], "cannot write missing/sweep.json: no folder missing"),
+        (["sweep.json", "--k", "100"], "k=100; give a number from 128"),
+    ],
+)
+def test_command_refuses_before_anything_is_measured(
+    tmp_path: Path, arguments: list[str], says: str
+) -> None:
+    with contextlib.chdir(tmp_path):
+        result = CliRunner(catch_exceptions=False).invoke(main, ["sweep", *arguments])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"Error: {says}")
     assert list(tmp_path.iterdir()) == []
-    # What cannot be written is refused before anything is measured.
-    assert "let it end in" in run("sweep.csv").stderr
-    assert "no folder missing" in run("missing/sweep.json").stderr
-    assert "k=100" in run("sweep.json", "--k", "100").stderr

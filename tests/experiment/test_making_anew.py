@@ -28,7 +28,7 @@ def test_each_round_has_variants_of_its_own() -> None:
         alive.append(sum(each() is not None for each in made))
         return {name: lambda: scale() + x for name in ("one", "two")}
 
-    with Measurement(make, budget_s=20) as measurement:
+    with Measurement(make, budget_s=60) as measurement:
         while len(made) < 3:
             measurement.step()
         found = measurement.comparison
@@ -72,7 +72,7 @@ def test_words_say_what_stayed_in_its_place() -> None:
 def test_function_that_makes_something_else(made: Any, says: str) -> None:
     answers = iter([{"one": scale, "two": scale}, made])
     with pytest.raises(ProtonLabError) as caught:
-        compare_variants(lambda: next(answers), budget_s=2)
+        compare_variants(lambda: next(answers), budget_s=60)  # until the second round
     assert says in str(caught.value)
 
 

@@ -14,29 +14,25 @@ from protonlab.capture import device
 from protonlab.pytest_plugin import FOLDER
 
 SOURCE = """
-    import os
     from variant_kernels import scale
 
     def test_speed(protonlab_gate):
-        times = int(os.environ["TIMES"])
-        found = protonlab_gate(
-            {"reference": scale, "ours": lambda: scale(times=times)}, budget_s=0.6, metric="time/us"
-        )
-        assert len(found) >= 2
+        variants = {"reference": scale, "ours": scale}
+        assert len(protonlab_gate(variants, budget_s=0.6, metric="time/us")) >= 2
 """
 Run = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run pytest on the source with so many launches of ours; its exit code and what it said."""
+    """Run pytest on the source; its exit code and what it said."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     folder = tmp_path / "gated"
     folder.mkdir()
     file = folder / "test_gated_speed.py"
     file.write_text(textwrap.dedent(SOURCE))
 
-    def run(*arguments: str, times: int) -> tuple[int, str]:
-        monkeypatch.setenv("TIMES", str(times))
+    def run(*arguments: str) -> tuple[int, str]:
         monkeypatch.delitem(sys.modules, file.stem, raising=False)
         own = ["-q", "-c", "/dev/null", "--rootdir", str(folder), "-p", "protonlab.pytest_plugin"]
         off = ["-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
@@ -47,7 +43,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def test_records_passes_fails_and_skips(run: Run, tmp_path: Path) -> None:
-    code, text = run("--protonlab-record", times=1)
+    code, text = run("--protonlab-record")
     assert code == 0, text
     (baseline,) = (tmp_path / "gated" / FOLDER).iterdir()
     assert json.loads(baseline.read_text())["names"] == ["reference", "ours"]
@@ -56,7 +52,7 @@ def test_records_passes_fails_and_skips(run: Run, tmp_path: Path) -> None:
 
     # Times of the interpreter scatter widely, hence the threshold.
     wide = ("--protonlab-threshold", "300%")
-    code, text = run(*wide, times=1)
+    code, text = run(*wide)
     assert code == 0, text
     assert "protonlab gates" in text
     assert "passed" in text
@@ -68,20 +64,20 @@ def test_records_passes_fails_and_skips(run: Run, tmp_path: Path) -> None:
     baseline.write_text(json.dumps(doctored))
     summary, junit = tmp_path / "sum.md", tmp_path / "junit.xml"
     files = ("--protonlab-markdown", str(summary), "--junit-xml", str(junit))
-    code, text = run(*wide, *files, times=1)
+    code, text = run(*wide, *files)
     assert code == 1, text
     assert "RegressionError: reference and ours against the baseline" in text
     assert "**regressed**" in summary.read_text("utf-8")
     assert 'name="ours by reference: slowdown"' in junit.read_text("utf-8")
 
     baseline.rename(baseline.with_name("test_speed.nvidia-h100.json"))
-    code, text = run("-rs", times=1)
+    code, text = run("-rs")
     assert code == 0, text
     assert "only test_speed.nvidia-h100.json" in " ".join(text.split())
 
 
 def test_without_any_baseline_it_fails_before_measuring(run: Run) -> None:
-    code, text = run(times=1)
+    code, text = run()
     assert code == 1
     assert "there is no baseline test_speed in" in text
     assert "record one with pytest --protonlab-record" in text
