@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from protonlab.epilogue._bandwidth import in_gbyte_s
-    from protonlab.epilogue._choices import KS, METRIC, TOKENS
+    from protonlab.epilogue._choices import KS, TOKENS
     from protonlab.epilogue._gpu import gpu_problem, has_upstream
     from protonlab.epilogue._interpreted import interpreted_check
     from protonlab.epilogue._problem import EpilogueCalls, EpilogueWeights
@@ -25,7 +25,6 @@ _HOME = {
     "EpilogueSweep": "protonlab.model.epilogue_sweep",
     "EpilogueWeights": "protonlab.epilogue._problem",
     "KS": "protonlab.epilogue._choices",
-    "METRIC": "protonlab.epilogue._choices",
     "TOKENS": "protonlab.epilogue._choices",
     "compiled_of": "protonlab.epilogue._sweep_run",
     "copy_gbyte_s": "protonlab.epilogue._sweep",
@@ -40,7 +39,6 @@ _HOME = {
 
 __all__ = [
     "KS",
-    "METRIC",
     "TOKENS",
     "EpilogueCalls",
     "EpilogueCase",

@@ -141,7 +141,7 @@ class Gate:
 
     def to_junit(self) -> str:
         """Write a JUnit XML document with a test case for each row that is judged."""
-        return junit([self])
+        return junit(self)
 
 
 def outcome_of(low: float, high: float, threshold: float) -> Outcome:

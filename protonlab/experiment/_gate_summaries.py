@@ -46,31 +46,30 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", plain)
 
 
-def junit(gates: Sequence[Any]) -> str:
-    """Write `Gate` objects as one JUnit XML document, a suite each."""
+def junit(gate: Any) -> str:
+    """Write one `Gate` as JUnit XML; `Gate.to_junit` describes it."""
     suites = ElementTree.Element("testsuites")
-    for gate in gates:
-        judged = [row for row in gate.rows if row.is_judged]
-        suite = ElementTree.SubElement(
-            suites,
-            "testsuite",
-            name=_text(gate.title),
-            tests=str(len(judged)),
-            failures=str(len(gate.regressed)),
-            errors="0",
-            skipped="0",
+    judged = [row for row in gate.rows if row.is_judged]
+    suite = ElementTree.SubElement(
+        suites,
+        "testsuite",
+        name=_text(gate.title),
+        tests=str(len(judged)),
+        failures=str(len(gate.regressed)),
+        errors="0",
+        skipped="0",
+    )
+    for row in judged:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="protonlab.check", name=_text(row.name), time="0"
         )
-        for row in judged:
-            case = ElementTree.SubElement(
-                suite, "testcase", classname="protonlab.check", name=_text(row.name), time="0"
-            )
-            if row.outcome == "regressed":
-                failure = ElementTree.SubElement(case, "failure", message=_text(row.sentence))
-                failure.text = _text(repr(gate))
-            else:
-                ElementTree.SubElement(case, "system-out").text = _text(row.sentence)
-        if gate.notes:
-            ElementTree.SubElement(suite, "system-out").text = _text("\n".join(gate.notes))
+        if row.outcome == "regressed":
+            failure = ElementTree.SubElement(case, "failure", message=_text(row.sentence))
+            failure.text = _text(repr(gate))
+        else:
+            ElementTree.SubElement(case, "system-out").text = _text(row.sentence)
+    if gate.notes:
+        ElementTree.SubElement(suite, "system-out").text = _text("\n".join(gate.notes))
     ElementTree.indent(suites)
     body = ElementTree.tostring(suites, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'

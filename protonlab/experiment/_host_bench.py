@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from protonlab.capture.samples import Samples
@@ -67,35 +68,21 @@ class HostBench:
             self._setup()
         variant = self._variants[which]
         start = time.perf_counter_ns()
-        if sample is None:
+        with nullcontext() if sample is None else self._samples.timed(sample):
             for _ in range(calls):
                 variant()
-        else:
-            with self._samples.timed(sample):
-                for _ in range(calls):
-                    variant()
         return max(1.0, (time.perf_counter_ns() - start) / calls)
 
     def block(self, order: str) -> Block:
         """Measure four samples."""
-        places = ["AB".index(letter) for letter in order]
-        numbers = range(self._number, self._number + len(places))
-        self._number = numbers.stop
-        elapsed = tuple(
-            self._elapsed(which, self._calls[which], number)
-            for number, which in zip(numbers, places, strict=True)
-        )
+        numbers = [(self._number + at, "AB".index(letter)) for at, letter in enumerate(order)]
+        self._number += len(order)
+        calls = self._calls
+        elapsed = tuple(self._elapsed(which, calls[which], number) for number, which in numbers)
         found = self._samples.read(
-            {
-                number: self._calls[which] * self._kernels[which]
-                for number, which in zip(numbers, places, strict=True)
-            }
+            {number: calls[which] * self._kernels[which] for number, which in numbers}
         )
-        kernels = tuple(
-            found[number].time_ns / self._calls[which]
-            for number, which in zip(numbers, places, strict=True)
-            if found
-        )
+        kernels = tuple(found[number].time_ns / calls[which] for number, which in numbers if found)
         return Block(order, kernels, elapsed, (None, None))
 
     def protocol(self) -> Mapping[str, Any]:

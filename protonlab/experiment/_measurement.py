@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import nullcontext
@@ -180,16 +181,14 @@ class Measurement:
         for _ in self._run.warm_up():
             yield self.state
         self.state = "measuring"
-        for _ in self._run.measure(self._renew if self._made_anew else None):
+        renew = functools.partial(self._bench.renew, self._maker.make)
+        for _ in self._run.measure(renew if self._made_anew else None):
             yield self.state
 
     @property
     def _made_anew(self) -> tuple[str, ...]:
         """What each round of pairs makes anew, in words."""
         return (*(("variants",) if self._maker.makes_anew else ()), *self._bench.makes_anew)
-
-    def _renew(self) -> None:
-        self._bench.renew(self._maker.make)
 
     def _choose_metric(self) -> tuple[Amounts, Amounts] | None:
         """Find what a call of each does; None where nothing but its time is known."""
