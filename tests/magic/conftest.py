@@ -85,12 +85,29 @@ class Notebook:
 
 
 @pytest.fixture(scope="module")
-def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A client of two real engines that know the kernels."""
+def clusters() -> Iterator[list[Any]]:
+    """The client of the engines that run, if any."""
+    running: list[Any] = []
+    yield running
+    while running:
+        _stop(running.pop())
+
+
+@pytest.fixture
+def engines(clusters: list[Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A client of two real engines that know the kernels; others where one has died."""
+    if clusters and len(clusters[0].ids) < 2:
+        _stop(clusters.pop())
+    if not clusters:
+        clusters.append(_two_engines(tmp_path_factory.mktemp("profile")))
+    return clusters[0]
+
+
+def _two_engines(folder: Path) -> Any:
     ipyparallel = pytest.importorskip("ipyparallel")
     cluster = ipyparallel.Cluster(
         n=2,
-        profile_dir=str(tmp_path_factory.mktemp("profile")),
+        profile_dir=str(folder),
         controller_args=["--HeartMonitor.period=300"],  # an engine is there with its first beat
         log_level=50,
     )
@@ -99,9 +116,12 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     client.wait_for_engines(2, interactive=False, timeout=60)
     client[:].execute(KERNELS, block=True)
     client.cluster = cluster
-    yield client
+    return client
+
+
+def _stop(client: Any) -> None:
     client.close()
-    cluster.stop_cluster_sync()
+    client.cluster.stop_cluster_sync()
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def launches(run: Run) -> dict[int, dict[str, int]]:
 
 
 def test_the_cell_runs_on_every_engine_and_not_here(many: Notebook, engines: Any) -> None:
-    before = on_engines(engines, "float(x[0])")
+    before = on_engines(engines, "float(x.fill_(1)[0])")
     ran = many.run(
         "%%proton run1 ranks=all include=_p_.* record='bytes'\n"
         "import os\nprint('from', os.getpid())\ndouble()\nboth()\ndouble()"
@@ -110,7 +110,7 @@ def test_outputs_can_wait_for_the_end(many: Notebook, engines: Any) -> None:
 
 def test_an_option_that_an_engine_refuses_runs_nothing(many: Notebook, engines: Any) -> None:
     many.shell.user_ns["mine"] = "of no account: the variables of engines count"
-    before = on_engines(engines, "float(x[0])")
+    before = on_engines(engines, "float(x.fill_(1)[0])")
     ran = many.run("%%proton run1 ranks=all hook=mine\nx += 1")
     assert not ran.result.success
     assert (ran.out + ran.err).count("hook=mine: there is no variable mine") == 2
@@ -259,8 +259,8 @@ def test_without_ipyparallel_the_error_says_how_to_get_it(
     assert "pip install 'protonlab[cluster]'" in ran.err
 
 
-def test_an_engine_that_dies_is_named(many: Notebook, engines: Any) -> None:
-    """The last test: one engine is left."""
+def test_an_engine_that_dies_is_named(many: Notebook) -> None:
+    """Stands last: whichever test comes behind it needs new engines."""
     ran = many.run(
         "%%proton run1 ranks=all\nimport os\ndouble()\n"
         "if get_ipython().kernel.engine_id == 1:\n    os._exit(1)"
