@@ -30,11 +30,13 @@ def pyproject(project: Path) -> dict[str, Any]:
 
 
 def requirements(pyproject: dict[str, Any], *extras: str) -> dict[str, str]:
-    """Name -> version range."""
-    lines = list(pyproject["project"]["dependencies"])
+    """Name -> version range; of extras that stand within extras, too."""
+    project = pyproject["project"]
+    found = {(r := Requirement(line)).name: str(r.specifier) for line in project["dependencies"]}
     for extra in extras:
-        lines += pyproject["project"]["optional-dependencies"][extra]
-    return {(r := Requirement(line)).name: str(r.specifier) for line in lines}
+        for r in map(Requirement, project["optional-dependencies"][extra]):
+            found |= requirements(pyproject, *r.extras) if r.extras else {r.name: str(r.specifier)}
+    return found
 
 
 def test_environment_yml_lists_what_pyproject_lists(
