@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from threading import get_ident
 from traceback import walk_tb
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from protonlab.capture import _proton
 from protonlab.capture._graphs import broken_capture
@@ -24,19 +24,15 @@ from protonlab.capture._short_cut import leave_short_cut
 from protonlab.capture.options import option
 from protonlab.model.filters import KernelFilter
 
+if TYPE_CHECKING:
+    from protonlab.capture._synchronisations import SyncDetector
+
 proton = _proton.require()
 _record_scope, _enter_op, _exit_op = proton.record_scope, proton.enter_op, proton.exit_op
 _enter_state, _exit_state = proton.enter_state, proton.exit_state
 _add_metrics = proton.add_metrics
 _active = proton.hook_manager.active_hooks  # Proton changes this list in place
 _opened, _unrecorded = Launch.opened, Launch.unrecorded
-
-
-class MetadataWatcher(Protocol):
-    """Stands around metadata functions while they run."""
-
-    def watch(self, kernel: str, place: Callable[..., Any], evaluate: Callable[[], Any]) -> Any:
-        """Evaluate the launch metadata of a kernel and return it."""
 
 
 class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has no types
@@ -69,7 +65,7 @@ class LaunchHook(proton.Hook):  # type: ignore[misc, name-defined]  # Triton has
     ...     moe(x)
     """
 
-    watchers: ClassVar[list[MetadataWatcher]] = []  # of all hooks: the first evaluates for all
+    watchers: ClassVar[list[SyncDetector]] = []  # of all hooks: the first evaluates for all
     # Before Proton's own hook (100), which evaluates the metadata and so hides the compiled name.
     priority = 1000
 
