@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from pygments.lexer import bygroups, using
+from pygments.lexers import find_lexer_class_by_name
+from pygments.token import Operator, Text
 from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 
@@ -36,6 +39,20 @@ html_css_files = ["protonlab.css"]
 html_copy_source = html_show_sourcelink = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style, pygments_dark_style = "default", "github-dark"
+IPythonLexer = find_lexer_class_by_name("ipython3")
+
+
+class CellLexer(IPythonLexer):
+    """IPython's, but below ``%%proton`` stands Python and no unknown text."""
+
+    tokens = {  # noqa: RUF012  (as pygments wants it)
+        **IPythonLexer.tokens,
+        "root": [
+            (r"(?s)(%%proton)([^\n]*\n)(.*)", bygroups(Operator, Text, using(IPythonLexer))),
+            *IPythonLexer.tokens["root"],
+        ],
+    }
+
 
 # ---- pages that are notebooks
 
@@ -118,4 +135,5 @@ def hold_offline(app: Sphinx, problem: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Have Sphinx call what is above."""
+    app.add_lexer("ipython3", CellLexer)
     app.connect("build-finished", hold_offline)
