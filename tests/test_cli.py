@@ -169,6 +169,17 @@ def test_convert_writes_what_the_name_says(tmp_path: Path) -> None:
     assert again.frames.equals(profile.frames)
 
 
+def test_convert_into_a_pipe_tells_no_size(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "p.folded")
+    reader = os.open(tmp_path / "p.folded", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        result = call(tmp_path, "convert", str(PROFILES / "tree_scopes_3.9.0.hatchet"), "p.folded")
+        assert (result.exit_code, result.output) == (0, "")
+        assert b"ROOT" in os.read(reader, 1 << 16)
+    finally:
+        os.close(reader)
+
+
 def test_convert_lists_the_formats_line_by_line(tmp_path: Path) -> None:
     lines = [
         line.split()[0] for line in call(tmp_path, "convert", "-h").stdout.splitlines() if line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -10,12 +11,15 @@ import fsspec
 import pytest
 from click.testing import CliRunner, Result
 from rank_builders import profiled_run, traced_run
+from rich.console import Console
 
 import protonlab
 from protonlab import Run
 from protonlab.cli import main
+from protonlab.cli._terminal import fitted
 from protonlab.display import run_views
 from protonlab.model.manifest import RankManifest, manifest_name
+from protonlab.views import run_tree
 
 
 def command(*arguments: str | Path) -> Result:
@@ -79,6 +83,33 @@ def test_diff_compares_runs_rank_by_rank(folders: tuple[Path, Path]) -> None:
     assert "\nNot compared: rank 1, of which only the run before has a profile.\n" in output
     output = command("diff", folders[1], folders[1]).output
     assert "\nRank 1 of 4 left no profile in the run after.\n" in output
+
+
+def test_diff_of_runs_has_no_profile_to_choose(folders: tuple[Path, Path]) -> None:
+    result = command("diff", *folders, "--name-b", "x")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "--name-b x: runs are compared, no reports" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("width", "columns", "left_out"),
+    [
+        (120, 6, ""),
+        (80, 4, "lowest on, highest on"),
+        (60, 3, "spread (%), lowest on, highest on"),
+        (10, 1, "lowest (µs), highest (µs), spread (%), lowest on, highest on"),
+    ],
+)
+def test_narrow_terminals_leave_out_columns_rather_than_names(
+    folders: tuple[Path, Path], width: int, columns: int, left_out: str
+) -> None:
+    tree = fitted(run_tree(protonlab.load_run(folders[0])), width)
+    assert len(tree.columns) == len(tree.styles) == columns
+    note = f"Left out, since the terminal has {width} columns: {left_out}."
+    assert tree.notes == ((note,) if left_out else ())
+    page = io.StringIO()
+    Console(file=page, width=width).print(tree)
+    assert "forward" in page.getvalue() or width == 10
 
 
 def test_pages_of_runs_are_written(folders: tuple[Path, Path], tmp_path: Path) -> None:

@@ -43,4 +43,5 @@ def convert(source: Path, target: Path, name: str | None) -> None:
             ".chrome_trace or .json. Perfetto and speedscope.app open it as it is"
         )
     loaded.save(target)
-    click.echo(f"{target}: {target.stat().st_size:,} bytes")
+    if target.is_file():  # no pipe, and no device
+        click.echo(f"{target}: {target.stat().st_size:,} bytes")

@@ -11,6 +11,7 @@ from protonlab.cli._page import page_path, write_views
 from protonlab.cli._run_view import FOLDER_OR_FILE, diff_runs
 from protonlab.cli._source import read_profile_of
 from protonlab.cli._terminal import print_tree
+from protonlab.errors import ProtonLabError
 
 
 @click.command()
@@ -62,6 +63,9 @@ def diff(
     from protonlab.views import comparison_tree
 
     if isinstance(before, str) or isinstance(after, str) or before.is_dir() or after.is_dir():
+        for option, name in (("--name-a", name_a), ("--name-b", name_b)):
+            if name is not None:
+                raise ProtonLabError(f"{option} {name}: runs are compared, no reports")
         diff_runs(
             before,
             after,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
     epilog="""\b
 For example:
   protonlab run --steps 10:20 -- torchrun --nproc-per-node 4 train.py

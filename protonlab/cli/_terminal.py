@@ -7,10 +7,15 @@ terminals: colours are welcome there, but what moves is not, and there is no wid
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
+
+    from protonlab.views.text_tree import TextTree
+
+_ROOM = 20  # characters that are left to names
 
 
 def printable(text: str) -> str:
@@ -27,8 +32,26 @@ def progress_console() -> Console:
     return Console(stderr=True, force_terminal=sys.stderr.isatty())
 
 
-def print_tree(tree: RenderableType) -> None:
-    """Print a tree, its lines cut to the width of a terminal if it goes to one."""
+def print_tree(tree: TextTree) -> None:
+    """Print a tree; if it goes to a terminal, its last columns make room there for the names."""
     from rich.console import Console
 
-    Console(highlight=False).print(tree, soft_wrap=not sys.stdout.isatty())
+    console, watched = Console(highlight=False), sys.stdout.isatty()
+    console.print(fitted(tree, console.width) if watched else tree, soft_wrap=not watched)
+
+
+def fitted(tree: TextTree, width: int) -> TextTree:
+    """Leave out a tree's last columns, but not the first, where names would have no room."""
+    room = min(_ROOM, max(map(len, map("".join, zip(tree.guides, tree.names, strict=True)))))
+    kept, used = 0, 0
+    for column in tree.columns:
+        used += max(map(len, (column.header, *column.cells))) + len("  ")
+        kept += used + room <= width
+    kept = max(kept, 1)
+    left_out = [column.header for column in tree.columns[kept:]]
+    if not left_out:
+        return tree
+    note = f"Left out, since the terminal has {width} columns: {', '.join(left_out)}."
+    return replace(
+        tree, columns=tree.columns[:kept], styles=tree.styles[:kept], notes=(*tree.notes, note)
+    )

@@ -191,6 +191,10 @@ def _seen(data: bytes, start: bytes) -> str:
         return "a frame table as CSV, which does not say what its columns are"
     if _FOLDED.match(start):
         return "folded stacks, which hold labels and times alone"
+    if start[:1] == b"{" and b'"nbformat"' in data:
+        return "a notebook, which `protonlab report` makes a page of"
+    if start[:1] == b"{" and b'"world_size"' in start:
+        return "the manifest of a rank; load_run() and `protonlab view` take its folder"
     if start[:1] == b"{":
         return "a JSON object without traceEvents"
     if start[:1] == b"<":

@@ -94,9 +94,8 @@ class JobRanks:
         if self.missing:
             parts = [f"{len(self.ranks)} of {counted(self.world_size, 'rank')}"]
             parts.append(f"missing: {listed(self.missing)}")
-        where = dict.fromkeys(
-            profile.info.gpu or profile.info.backend for profile in self.profiles.values()
-        )
+        held: tuple[Profile | Trace, ...] = (*self.profiles.values(), *self.traces.values())
+        where = dict.fromkeys(part.info.gpu or part.info.backend for part in held)
         return ", ".join([*parts, *filter(None, where)])
 
 

@@ -41,8 +41,10 @@ def new_folder(given: Path | None, *, joins: bool = False) -> Path:
     Raises
     ------
     ProtonLabError
-        If it cannot be written to, or holds another run.
+        If it cannot be written to, holds another run, or `joins` is without a folder.
     """
+    if given is None and joins:
+        raise ProtonLabError("--join without -o: name the folder of the job's other hosts")
     if given is None:
         stem = f"run-{datetime.now():%Y%m%d-%H%M%S}"
         names = (stem, *(f"{stem}-{again}" for again in range(2, 1000)))

@@ -51,6 +51,8 @@ KERNEL = (0, "children", 0, "children", 0)
         (b"<html></html>", "an HTML page, but no report that protonlab wrote"),
         (b"<p>no page</p>", "XML, or a part of an HTML page"),
         (b'{"a": 1}', "a JSON object without traceEvents"),
+        (b'{"cells": [], "nbformat": 4}', "a notebook, which `protonlab report` makes a page of"),
+        (b'{"schema": 1, "rank": 0, "world_size": 2}', "manifest of a rank; load_run\\(\\) and"),
         (b"[]", "expected Proton's tree"),
         (b"[1]", "expected Proton's tree"),
         (b"[[], {}]", "expected Proton's tree"),

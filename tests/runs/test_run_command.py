@@ -35,6 +35,8 @@ def run(*words: str) -> Any:
         ("--include ( -- true", "include is not a regular expression"),
         ("--data graph -- true", "data='graph'; use tree or trace"),
         ("--scope s --data trace -- true", "scopes do not cut a trace"),
+        ("--step 1:2 -- python train.py", "No such option"),
+        ("--join -- python train.py", "--join without -o: name the folder of the job's other"),
         ("-- nosuchprogram train.py", "nosuchprogram: no such program; give what starts the job"),
         ("-- train.py", "train.py is a script; run it with Python: protonlab run -- python train"),
         ("-o /proc/run -- true", "/proc/run: no run can be written there"),
