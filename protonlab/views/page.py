@@ -18,10 +18,10 @@ _DRAWING = ("theme.js", "figure.js")
 # View -> what it needs behind that.
 _VIEWS = {
     "flame": ("texts.js", "flame.js"),
-    "timeline": ("texts.js", "asking.js", "timeline.js"),
-    "bars": ("marking.js",),
-    "heatmap": ("marking.js",),
-    "roofline": ("marking.js",),
+    "timeline": ("fitting.js", "texts.js", "asking.js", "timeline.js"),
+    "bars": ("fitting.js", "marking.js"),
+    "heatmap": ("fitting.js", "marking.js"),
+    "roofline": ("fitting.js", "marking.js"),
 }
 _KERNEL = ("asking.js", "refining.js", "plotly.js", "kernel.js")
 

@@ -244,21 +244,27 @@ def _quoted(name: str) -> bytes:
 # Of each figure: ends of the plot's host and of its legend, left edges of its title and notes.
 EDGES = """() => [...document.querySelectorAll(".protonlab-figure")].map((host) => {
     const box = (which) => host.querySelector(which).getBoundingClientRect();
-    return [host.getBoundingClientRect().bottom, box(".legend").bottom, host.scrollHeight
-        - host.clientHeight, box(".gtitle").left, box(".annotation-text").left];
+    const [title, notes, hidden] = [box(".gtitle"), box(".annotation-text"),
+        host.scrollHeight - host.clientHeight];
+    return [box("svg").bottom, box(".legend").bottom, hidden, title.left, notes.left, title.right];
 })"""
 
 
 def test_legend_and_notes_are_all_on_a_narrow_page(tab: Tab, tmp_path: Path) -> None:
     comparison = compare(recorded.gpt_eager(), recorded.gpt_compiled())
     figure, scrubbed = bars(comparison), bars(comparison)
+    scrubbed.layout.title.text += (
+        " · which is compared with an older version · on two machines"
+    )
     scrubbed.update_yaxes(ticktext=["short"] * 20)  # as a report's scrubbing may leave names
     url = write_page(tmp_path / "page.html", figure, scrubbed)
     tab.page.set_viewport_size({"width": 640, "height": 900})
     tab.page.goto(url)
     tab.wait_for_figures(2)
     tab.page.wait_for_timeout(300)
-    for bottom, legend, hidden, title, notes in tab.page.evaluate(EDGES):
+    tab.screenshot("narrow")
+    for bottom, legend, hidden, title, notes, right in tab.page.evaluate(EDGES):
         assert legend <= bottom
         assert hidden == 0
         assert abs(title - notes) < 4
+        assert right <= 640  # a title too long for the page takes two lines
