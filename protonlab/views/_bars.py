@@ -14,7 +14,6 @@ from protonlab.views.bar_layout import (
     THICK,
     BarsFigure,
     bar_layout,
-    legend_rows,
     outer_ends,
     value_trace,
     whisker_traces,
@@ -25,15 +24,13 @@ from protonlab.views.hover import caption
 from protonlab.views.layout import empty_layout, title_of
 from protonlab.views.names import (
     LONGEST_LABEL,
-    LONGEST_TICK,
     cleaned,
-    escaped,
     shortened,
-    told_apart,
 )
 from protonlab.views.rank_bars import rank_bars
 from protonlab.views.ranking import Ranking, ranking
 from protonlab.views.reference_lines import Lines, ReferenceLine, reference_lines
+from protonlab.views.selection import check_top, more_than
 from protonlab.views.sources import keeps_sources
 from protonlab.views.stack import groups_and_stack, has_negative, parts_of
 
@@ -98,8 +95,7 @@ def bars(
     >>> protonlab.bars(protonlab.compare(run1, run2))  # doctest: +SKIP
     >>> protonlab.bars(protonlab.load_run("runs/tonight"))  # doctest: +SKIP
     """
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise ProtonLabError(f"top={top!r}; give a whole number, at least 1")
+    check_top(top)
     if isinstance(profile, Run):
         if lines is not None or everything:
             raise ProtonLabError(
@@ -132,9 +128,7 @@ def bars(
     notes = [*found.notes, *line_notes]
     if profile.repeats is not None:
         notes.append(_of_repeats(profile, wanted))
-    if len(found.rows) > top:
-        more = counted(len(found.rows) - top, f"more {'kernel' if groups == 'kernel' else 'bar'}")
-        notes.append(f"{more}: top={top}.")
+    notes += more_than(top, len(found.rows), "kernel" if groups == "kernel" else "bar")
     return _figure(profile, wanted, found, groups, top, drawn_lines, title, notes, stacked=stacked)
 
 
@@ -188,10 +182,9 @@ def _figure(
     bar["aside"] = [texts[row] for row in bar["row"]]
     bar["text"] = ""
     traces = box_traces(bar, names, THICK)
-    ticks = [escaped(label) for label in told_apart(labels, LONGEST_TICK)]
-    legend = legend_rows(traces, ticks, texts) if stacked or needs_legend(bar) else 0
+    explained = traces if stacked or needs_legend(bar) else []
     values = rows[["value", "low", "high"]].to_numpy(dtype=np.float64)
-    layout = bar_layout(title, ticks, values, texts, lines, metric, legend, notes)
+    layout = bar_layout(title, labels, values, texts, metric, explained, notes, lines=lines)
     traces += [*whisker_traces(values), value_trace(outer_ends(values), texts, lines)]
     return BarsFigure(data=traces, layout=layout)
 

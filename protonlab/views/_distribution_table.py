@@ -6,14 +6,18 @@ import numpy as np
 
 from protonlab.model import Profile
 from protonlab.model.units import counted
-from protonlab.views.columns import Column, cells_of, scale_of
+from protonlab.views.columns import (
+    Column,
+    cells_of,
+    full_name,
+    kernel_column,
+    unit_of,
+)
 from protonlab.views.hover import caption
 from protonlab.views.kernel_table import KernelTable
-from protonlab.views.names import cleaned, shortened
-from protonlab.views.selection import select
+from protonlab.views.selection import more_than, select
 from protonlab.views.sources import keeps_sources
 
-_LONGEST_LABEL, _LONGEST_NAME = 120, 400
 _COLUMNS = {
     "min": "min",
     "q05": "5 %",
@@ -48,24 +52,21 @@ def distribution_table(profile: Profile, metric: str = "time", *, top: int = 200
     found = profile.distribution(metric).loc[select(profile).kernels.index]
     listed = found.head(top)
     values = listed[list(_COLUMNS)].to_numpy(dtype=np.float64)
-    scale, header = scale_of(wanted, values)
-    unit = header.removeprefix(wanted.name.rpartition("/")[0] or wanted.name).strip()
-    labels = [shortened(cleaned(str(label)), _LONGEST_LABEL) for label in listed["label"]]
+    scale, unit = unit_of(wanted, values)
     number = profile.repeats.number if profile.repeats else 0
     notes = ["low and high: 95 % interval of the mean (Student's t); n: repeats in which it ran."]
-    if len(found) > top:
-        notes.append(f"{counted(len(found) - top, 'more kernel')}: top={top}.")
+    notes += more_than(top, len(found))
     return KernelTable(
         title=" ".join(filter(None, (caption(wanted), "a repeat", unit)))
         + f", over {counted(number, 'repeat')}",
         columns=(
-            Column("kernel", tuple(labels), is_text=True),
+            kernel_column(listed),
             Column("n", tuple(map(str, listed["n"]))),
             *(
                 Column(title, cells_of(wanted, values[:, column], scale))
                 for column, title in enumerate(_COLUMNS.values())
             ),
         ),
-        names=tuple(shortened(cleaned(str(name)), _LONGEST_NAME) for name in listed["name"]),
+        names=tuple(map(full_name, listed["name"])),
         note=" ".join(notes),
     )

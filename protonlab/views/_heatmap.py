@@ -30,6 +30,7 @@ from protonlab.views.names import (
     told_apart,
 )
 from protonlab.views.rank_words import WAITING, collective_names, rank_name, run_notes, where_of
+from protonlab.views.selection import check_top, more_than
 from protonlab.views.sources import keeps_sources
 
 _MOST_COLUMNS = 128
@@ -105,8 +106,7 @@ def heatmap(run: Run, *, metric: str = "time", top: int = 20) -> HeatmapFigure:
             f"a heat map is of a Run, not of a {type(run).__name__}: load_run(folder), or "
             "Run.from_profiles({0: first, 1: second})"
         )
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise ProtonLabError(f"top={top!r}; give a whole number, at least 1")
+    check_top(top)
     wanted = run.metric(metric)
     title = title_of(
         run.name, f"{caption(wanted)} by kernel and rank, colour: × the median", where_of(run)
@@ -123,8 +123,7 @@ def heatmap(run: Run, *, metric: str = "time", top: int = 20) -> HeatmapFigure:
     notes = run_notes(run)
     if collective_names(run)[kernels].any() and wanted.unit == "s":
         notes.insert(0, WAITING)
-    if len(kernels) > top:
-        notes.append(f"{counted(len(kernels) - top, 'more kernel')}: top={top}.")
+    notes += more_than(top, len(kernels))
     text = run.frames[["label", "name"]].iloc[first[:top]].astype(str)
     labels, names = text["label"].tolist(), text["name"].tolist()
     shown = values[kernels[:top]]

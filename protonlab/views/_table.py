@@ -10,16 +10,13 @@ from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model import Metric, Profile, Run
 from protonlab.model.comparison import Comparison
 from protonlab.model.metrics import MOST_METRICS
-from protonlab.model.units import counted
-from protonlab.views.columns import Column, column_of
+from protonlab.views.columns import Column, column_of, full_name, kernel_column
 from protonlab.views.compared_table import compared_table
 from protonlab.views.kernel_table import KernelTable
-from protonlab.views.names import cleaned, shortened
+from protonlab.views.names import cleaned
 from protonlab.views.rank_table import rank_table
-from protonlab.views.selection import select
+from protonlab.views.selection import check_top, more_than, select
 from protonlab.views.sources import keeps_sources
-
-_LONGEST_LABEL, _LONGEST_NAME = 120, 400
 
 
 @keeps_sources
@@ -61,8 +58,7 @@ def table(
     --------
     >>> protonlab.table(profile, metrics=["time/us", "gbyte/s", "util"])  # doctest: +SKIP
     """
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise ProtonLabError(f"top={top!r}; give a whole number, at least 1")
+    check_top(top)
     if isinstance(profile, Run):
         return rank_table(profile, metrics, top)
     if isinstance(profile, Comparison):
@@ -89,14 +85,12 @@ def table(
         for each in wanted
         if each.form == "util" and len(values) and values[each.name].isna().all()
     ]
-    if len(values) > top:
-        notes.append(f"{counted(len(values) - top, 'more kernel')}: top={top}.")
+    notes += more_than(top, len(values))
     if metrics is None and len(wanted) >= MOST_METRICS:
         notes.append(
             "More was recorded than is shown: profile.columns lists it, metrics= names it."
         )
-    labels = [shortened(cleaned(str(label)), _LONGEST_LABEL) for label in listed["label"]]
-    columns = [Column("kernel", tuple(labels), is_text=True)]
+    columns = [kernel_column(listed)]
     columns += [column_of(metric, listed[metric.name]) for metric in wanted]
     if listed["hook"].nunique() > 1:
         hooks = tuple("" if pd.isna(hook) else str(hook) for hook in listed["hook"])
@@ -104,7 +98,7 @@ def table(
     return KernelTable(
         title=" · ".join(filter(None, (cleaned(profile.info.name), profile.where))),
         columns=tuple(columns),
-        names=tuple(shortened(cleaned(str(name)), _LONGEST_NAME) for name in listed["name"]),
+        names=tuple(map(full_name, listed["name"])),
         note=" ".join(notes),
     )
 

@@ -13,7 +13,7 @@ from protonlab.model.frames import FloatArray
 from protonlab.views import theme
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.layout import STANDOFF, layout_of, names_axis
-from protonlab.views.names import escaped, text_width, unmarked
+from protonlab.views.names import LONGEST_TICK, escaped, text_width, told_apart, unmarked
 from protonlab.views.reference_lines import ReferenceLine, notes_of, shapes_of
 
 THICK = 0.8  # of a row: a bar
@@ -30,32 +30,37 @@ class BarsFigure(ProfileFigure):
 
 def bar_layout(
     title: str,
-    ticks: Sequence[str],
+    labels: Sequence[str],
     values: FloatArray,
     texts: Sequence[str],
-    lines: Sequence[ReferenceLine],
     metric: Metric,
-    legend: int,
+    explained: Sequence[Mapping[str, Any]],
     notes: Sequence[str],
+    *,
+    lines: Sequence[ReferenceLine] = (),
     tall: float = 1,
 ) -> dict[str, Any]:
     """Layout for bars of which each has a row.
 
     Parameters
     ----------
-    title, legend, notes
+    title, notes
         As `layout_of` takes them.
-    ticks
-        Escaped name of each bar, from top to bottom.
+    labels
+        Name of each bar, from top to bottom, not escaped.
     values
         All values that the axis must hold, one row a bar, its own first; NaN where there is none.
     texts
         Value of each bar as text.
+    explained
+        Traces that the legend explains.
     lines, metric
         Reference lines, and the metric that they are values of.
     tall
         Height of a bar's row, in rows of the page.
     """
+    ticks = [escaped(label) for label in told_apart(labels, LONGEST_TICK)]
+    legend = legend_rows(explained, ticks, texts) if explained else 0
     names = max(text_width(unmarked(tick)) for tick in ticks) + STANDOFF
     room = theme.NOMINAL_WIDTH - names - theme.MARGIN["l"] - theme.MARGIN["r"]
     after, ahead = _value_room(values[:, 0], texts)

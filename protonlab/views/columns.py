@@ -10,7 +10,9 @@ import pandas as pd
 from protonlab.model import Metric
 from protonlab.model.frames import FloatArray
 from protonlab.model.units import MISSING, plain
+from protonlab.views.names import cleaned, shortened
 
+_LONGEST_LABEL, _LONGEST_NAME = 120, 400
 _SECONDS = {1.0: "s", 1e-3: "ms", 1e-6: "µs", 1e-9: "ns"}
 
 
@@ -42,6 +44,17 @@ class Column:
         return any(bar < 0 for bar in self.bars)
 
 
+def kernel_column(rows: pd.DataFrame) -> Column:
+    """First column of a table of kernels: their labels."""
+    labels = tuple(shortened(cleaned(str(label)), _LONGEST_LABEL) for label in rows["label"])
+    return Column("kernel", labels, is_text=True)
+
+
+def full_name(name: object) -> str:
+    """Name of a kernel as recorded, for tooltips and for searching."""
+    return shortened(cleaned(str(name)), _LONGEST_NAME)
+
+
 def column_of(metric: Metric, values: pd.Series) -> Column:
     """Write a metric's values with one unit; shares of a whole get bars."""
     if metric.form == "util_bound":
@@ -54,6 +67,12 @@ def column_of(metric: Metric, values: pd.Series) -> Column:
         return Column(header, cells)
     bars = np.clip(numbers * metric.scale, 0, 100)  # util passes its peak where a model is wrong
     return Column(header, cells, tuple(bars.tolist()))
+
+
+def unit_of(metric: Metric, values: FloatArray) -> tuple[float, str]:
+    """Factor for columns that share a unit, and the unit as their titles end in it."""
+    scale, header = scale_of(metric, values)
+    return scale, header.removeprefix(metric.name.rpartition("/")[0] or metric.name).strip()
 
 
 def cells_of(metric: Metric, values: FloatArray, scale: float) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from protonlab.views.bar_layout import (
     THICK,
     BarsFigure,
     bar_layout,
-    legend_rows,
     outer_ends,
     value_trace,
     whisker_traces,
@@ -28,12 +27,11 @@ from protonlab.views.hover import caption, hover_text
 from protonlab.views.layout import empty_layout, title_of
 from protonlab.views.names import (
     LONGEST_LABEL,
-    LONGEST_TICK,
     cleaned,
     escaped,
     shortened,
-    told_apart,
 )
+from protonlab.views.selection import more_than
 
 _SHIFT, _THICK = 0.19, 0.36  # of a row: where the bars of a pair lie, and how thick they are
 _PAIR_TALL = 1.5  # rows of the page that a pair takes
@@ -79,8 +77,7 @@ def compared_bars(comparison: Comparison, metric: str | None, top: int) -> BarsF
     missing = len(comparison.kernels) - len(known)
     if missing:
         sentences.append(f"{counted(missing, 'kernel')} without {caption(comparison.metric)}.")
-    if len(known) > top:
-        sentences.append(f"{counted(len(known) - top, 'more kernel')}: top={top}.")
+    sentences += more_than(top, len(known))
     notes = [cleaned(each) for each in sentences]
     draw = _differences if is_difference else _pairs
     return draw(comparison, known.head(top), title, notes)
@@ -130,10 +127,8 @@ def _figure(
     tall: float = 1,
 ) -> BarsFigure:
     labels = [cleaned(str(label)) for label in rows["label"]]
-    ticks = [escaped(label) for label in told_apart(labels, LONGEST_TICK)]
     boxes = [trace for trace in traces if trace["meta"] == "boxes"]
-    legend = legend_rows(boxes, ticks, texts)
-    layout = bar_layout(title, ticks, reach, texts, [], comparison.metric, legend, notes, tall)
+    layout = bar_layout(title, labels, reach, texts, comparison.metric, boxes, notes, tall=tall)
     return BarsFigure(data=traces, layout=layout)
 
 

@@ -7,13 +7,18 @@ import pandas as pd
 
 from protonlab.model.comparison import Comparison
 from protonlab.model.frames import FloatArray
-from protonlab.model.units import MISSING, counted, plain
-from protonlab.views.columns import Column, cells_of, scale_of
+from protonlab.model.units import MISSING, plain
+from protonlab.views.columns import (
+    Column,
+    cells_of,
+    full_name,
+    kernel_column,
+    unit_of,
+)
 from protonlab.views.differences import is_better_high
 from protonlab.views.kernel_table import KernelTable
-from protonlab.views.names import cleaned, shortened
-
-_LONGEST_LABEL, _LONGEST_NAME = 120, 400
+from protonlab.views.names import cleaned
+from protonlab.views.selection import more_than
 
 
 def compared_table(comparison: Comparison, top: int) -> KernelTable:
@@ -31,11 +36,9 @@ def compared_table(comparison: Comparison, top: int) -> KernelTable:
     notes = list(comparison.notes)
     if not len(kernels):
         notes.append("No kernel was recorded.")
-    if len(kernels) > top:
-        notes.append(f"{counted(len(kernels) - top, 'more kernel')}: top={top}.")
-    labels = [shortened(cleaned(str(label)), _LONGEST_LABEL) for label in listed["label"]]
+    notes += more_than(top, len(kernels))
     columns = [
-        Column("kernel", tuple(labels), is_text=True),
+        kernel_column(listed),
         Column("change", tuple(map(str, listed["change"])), is_text=True),
         *value_columns(comparison, listed),
         Column("ratio", tuple(map(ratio_text, listed["ratio"]))),
@@ -47,7 +50,10 @@ def compared_table(comparison: Comparison, top: int) -> KernelTable:
     return KernelTable(
         title=cleaned(comparison.summary),
         columns=tuple(columns),
-        names=tuple(map(_name, listed["name"], listed["renamed_from"])),
+        names=tuple(
+            full_name(name) if pd.isna(old) else f"{full_name(name)}, before: {full_name(old)}"
+            for name, old in zip(listed["name"], listed["renamed_from"], strict=True)
+        ),
         note=" ".join(notes),
     )
 
@@ -57,8 +63,7 @@ def value_columns(comparison: Comparison, listed: pd.DataFrame) -> list[Column]:
     metric = comparison.metric
     sides = listed[["before", "after"]].to_numpy(dtype=np.float64)
     difference = listed["difference"].to_numpy(dtype=np.float64)
-    scale, header = scale_of(metric, sides)
-    unit = header.removeprefix(metric.name.rpartition("/")[0] or metric.name).strip()
+    scale, unit = unit_of(metric, sides)
     return [
         Column(f"before {unit}".strip(), cells_of(metric, sides[:, 0], scale)),
         Column(f"after {unit}".strip(), cells_of(metric, sides[:, 1], scale)),
@@ -87,10 +92,3 @@ def ratio_text(ratio: float) -> str:
 
 def _interval(low: float, high: float) -> str:
     return MISSING if np.isnan(low) else f"{plain(low)} to {plain(high)}"
-
-
-def _name(name: object, renamed_from: object) -> str:
-    text = shortened(cleaned(str(name)), _LONGEST_NAME)
-    if pd.isna(renamed_from):  # type: ignore[call-overload]
-        return text
-    return f"{text}, before: {shortened(cleaned(str(renamed_from)), _LONGEST_NAME)}"

@@ -16,7 +16,6 @@ from protonlab.views.bar_layout import (
     THICK,
     BarsFigure,
     bar_layout,
-    legend_rows,
     outer_ends,
     value_trace,
     whisker_traces,
@@ -26,14 +25,13 @@ from protonlab.views.hover import caption, hover_text
 from protonlab.views.layout import empty_layout, title_of
 from protonlab.views.names import (
     LONGEST_LABEL,
-    LONGEST_TICK,
     cleaned,
     escaped,
     shortened,
-    told_apart,
 )
 from protonlab.views.rank_words import WAITING, collective_names, rank_name, run_notes, where_of
 from protonlab.views.reference_lines import ReferenceLine
+from protonlab.views.selection import more_than
 
 _PARTS = {"kernel": "computing", "nccl": "collectives"}
 
@@ -120,8 +118,7 @@ def _of_kernels(run: Run, metric: Metric, top: int, title: str) -> BarsFigure:
         return BarsFigure(layout=empty_layout("bars", title, why))
     notes = [f"Bars: median of {where_of(run)}; whiskers: from the lowest rank to the highest."]
     notes += run_notes(run)
-    if len(table) > top:
-        notes.append(f"{counted(len(table) - top, 'more kernel')}: top={top}.")
+    notes += more_than(top, len(table))
     table = table.head(top)
     values = table[["median", "min", "max"]].to_numpy(np.float64)
     labels = [cleaned(str(label)) for label in table["label"]]
@@ -164,8 +161,6 @@ def _figure(
     notes: list[str],
     boxes: pd.DataFrame,
 ) -> BarsFigure:
-    ticks = [escaped(name) for name in told_apart(names, LONGEST_TICK)]
-    bars = [trace for trace in traces if trace["meta"] == "boxes"]
-    legend = legend_rows(bars, ticks, texts) if needs_legend(boxes) else 0
-    layout = bar_layout(title, ticks, values, texts, lines, metric, legend, notes)
+    explained = traces if needs_legend(boxes) else []
+    layout = bar_layout(title, names, values, texts, metric, explained, notes, lines=lines)
     return BarsFigure(data=[*traces, value_trace(outer_ends(values), texts, lines)], layout=layout)

@@ -9,13 +9,18 @@ import pandas as pd
 
 from protonlab.errors import ProtonLabError
 from protonlab.model import Run
-from protonlab.model.units import MISSING, counted
-from protonlab.views.columns import Column, cells_of, scale_of
+from protonlab.model.units import MISSING
+from protonlab.views.columns import (
+    Column,
+    cells_of,
+    full_name,
+    kernel_column,
+    unit_of,
+)
 from protonlab.views.kernel_table import KernelTable
-from protonlab.views.names import cleaned, shortened
+from protonlab.views.names import cleaned
 from protonlab.views.rank_words import run_notes, where_of
-
-_LONGEST_LABEL, _LONGEST_NAME = 120, 400
+from protonlab.views.selection import more_than
 
 
 def rank_table(run: Run, metrics: Sequence[str] | str | None, top: int) -> KernelTable:
@@ -47,16 +52,11 @@ def rank_table(run: Run, metrics: Sequence[str] | str | None, top: int) -> Kerne
     notes = run_notes(run)
     if not len(whole):
         notes.append("No kernel was recorded.")
-    if len(whole) > top:
-        notes.append(f"{counted(len(whole) - top, 'more kernel')}: top={top}.")
-    labels = [shortened(cleaned(str(label)), _LONGEST_LABEL) for label in listed["label"]]
+    notes += more_than(top, len(whole))
     return KernelTable(
         title=" · ".join(filter(None, (cleaned(run.name), metric, where_of(run)))),
-        columns=(
-            Column("kernel", tuple(labels), is_text=True),
-            *spread_columns(run, metric, listed),
-        ),
-        names=tuple(shortened(cleaned(str(name)), _LONGEST_NAME) for name in listed["name"]),
+        columns=(kernel_column(listed), *spread_columns(run, metric, listed)),
+        names=tuple(map(full_name, listed["name"])),
         note=" ".join(notes),
     )
 
@@ -73,8 +73,7 @@ def spread_columns(run: Run, metric: str, rows: pd.DataFrame) -> list[Column]:
     """
     wanted = run.metric(metric)
     values = rows[["median", "min", "max"]].to_numpy(np.float64)
-    scale, header = scale_of(wanted, values)
-    unit = header.removeprefix(wanted.name.rpartition("/")[0] or wanted.name).strip()
+    scale, unit = unit_of(wanted, values)
     columns = [
         Column(f"{name} {unit}".strip(), cells_of(wanted, values[:, place], scale))
         for place, name in enumerate(("median", "lowest", "highest"))

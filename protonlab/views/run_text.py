@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from protonlab.errors import ProtonLabError
 from protonlab.model import Run
-from protonlab.model.units import counted
 from protonlab.views.names import cleaned
 from protonlab.views.rank_table import spread_columns
 from protonlab.views.rank_words import where_of
-from protonlab.views.text_tree import NAME_STYLES, Order, TextTree, names_of, walk
+from protonlab.views.text_tree import NAME_STYLES, Order, TextTree, deeper, names_of, walk
 
 # Spread from which on a cell stands out.
 _STYLES = ((0.5, "bold red"), (0.1, "yellow"), (0.01, ""), (0.0, "dim"))
@@ -48,7 +47,6 @@ def run_tree(
         for spread in shown["spread"].fillna(0.0)
     )
     plain = ("",) * len(rows)
-    below = f"{counted(hidden, 'frame')} below depth {depth} are not shown." if hidden else ""
     return TextTree(
         title=" · ".join(filter(None, (cleaned(run.name), metric, where_of(run)))),
         columns=tuple(columns),
@@ -56,5 +54,5 @@ def run_tree(
         names=names_of(shown),
         name_styles=tuple(NAME_STYLES.get(str(kind), "") for kind in shown["kind"]),
         guides=guides,
-        notes=tuple(filter(None, (below, *map(cleaned, run.notes)))),
+        notes=(*deeper(hidden, depth), *map(cleaned, run.notes)),
     )

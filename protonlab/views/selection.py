@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from protonlab.errors import ProtonLabError
 from protonlab.model import Profile
 from protonlab.model.units import counted
 from protonlab.views.hover import share
@@ -58,6 +59,17 @@ def select(profile: Profile, *, everything: bool = False) -> Selection:
         ),
         _OUTSIDE,
     )
+
+
+def check_top(top: object) -> None:
+    """Refuse a number of kernels, or other things, that is none."""
+    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+        raise ProtonLabError(f"top={top!r}; give a whole number, at least 1")
+
+
+def more_than(top: int, number: int, thing: str = "kernel") -> list[str]:
+    """Say how many of `number` kernels, or other things, the first `top` leave out."""
+    return [f"{counted(number - top, f'more {thing}')}: top={top}."] if number > top else []
 
 
 def _share_of_time(rows: pd.DataFrame, kernels: pd.DataFrame) -> str:

@@ -18,6 +18,7 @@ from protonlab.model.frames import FloatArray
 from protonlab.model.units import counted
 from protonlab.views.columns import Column, column_of
 from protonlab.views.compared_table import ratio_text, value_columns
+from protonlab.views.differences import is_better_high
 from protonlab.views.names import cleaned, shortened
 
 Order = Literal["recorded", "widest"]
@@ -120,7 +121,7 @@ def profile_tree(
     MetricError
         If a metric is unknown in this profile.
     """
-    wanted = [profile.metric(name) for name in metrics or _defaultnames_of(profile)]
+    wanted = [profile.metric(name) for name in metrics or _default_names(profile)]
     frames = profile.to_dataframe([metric.name for metric in wanted])
     first = next((metric for metric in wanted if metric.form != "util_bound"), None)
     keys = frames[first.name] if first and order == "widest" else None
@@ -128,7 +129,6 @@ def profile_tree(
     shown = frames.loc[rows]
     columns = [_column(metric, shown[metric.name]) for metric in wanted]
     styles = [_heat(metric, frames[metric.name], shown[metric.name]) for metric in wanted]
-    below = f"{counted(hidden, 'frame')} below depth {depth} are not shown." if hidden else ""
     return TextTree(
         title=" · ".join(filter(None, (cleaned(profile.info.name), profile.where))),
         columns=tuple(columns),
@@ -136,7 +136,7 @@ def profile_tree(
         names=names_of(shown),
         name_styles=tuple(NAME_STYLES.get(str(kind), "") for kind in shown["kind"]),
         guides=guides,
-        notes=tuple(filter(None, (below, *profile.info.notes))),
+        notes=(*deeper(hidden, depth), *profile.info.notes),
     )
 
 
@@ -151,8 +151,8 @@ def comparison_tree(
     columns = value_columns(comparison, shown)
     changes = [str(change) for change in shown["change"]]
     more = np.sign(shown["difference"].to_numpy(dtype=np.float64))
-    if comparison.metric.unit != "s":
-        more = -more  # less of a rate is worse
+    if is_better_high(comparison.metric):
+        more = -more
     tones = tuple(
         "red" if change != "unchanged" and sign > 0 else "blue" if change != "unchanged" else "dim"
         for change, sign in zip(changes, more, strict=True)
@@ -163,7 +163,6 @@ def comparison_tree(
         name if pd.isna(old) else f"{name}  (was {shortened(cleaned(str(old)), _LONGEST_LABEL)})"
         for name, old in zip(names_of(shown), shown["renamed_from"], strict=True)
     )
-    below = f"{counted(hidden, 'frame')} below depth {depth} are not shown." if hidden else ""
     plain = ("",) * len(rows)
     return TextTree(
         title=cleaned(comparison.summary),
@@ -175,11 +174,11 @@ def comparison_tree(
         names=names,
         name_styles=tuple(_CHANGES.get(change, "") for change in changes),
         guides=guides,
-        notes=tuple(filter(None, (below, *comparison.notes, comparison.rule))),
+        notes=(*deeper(hidden, depth), *comparison.notes, comparison.rule),
     )
 
 
-def _defaultnames_of(profile: Profile) -> list[str]:
+def _default_names(profile: Profile) -> list[str]:
     """Take the profile's own choice, with times in units of their own."""
     own = {"time/us": "time", "avg_time/us": ""}
     return [name for each in profile.metrics if (name := own.get(each, each))]
@@ -227,6 +226,11 @@ def walk(
             rows.append(row)
             guides.append(lines)
     return rows, tuple(guides), len(frames) - len(rows)
+
+
+def deeper(hidden: int, depth: int | None) -> list[str]:
+    """Say how many frames are too deep to be shown."""
+    return [f"{counted(hidden, 'frame')} below depth {depth} are not shown."] if hidden else []
 
 
 def _descend(children: dict[int, list[int]]) -> Iterator[tuple[int, str, int]]:

@@ -10,7 +10,7 @@ from test_grouped_bars import repeated
 
 from protonlab.errors import ProtonLabError
 from protonlab.model.comparison import Comparison, compare
-from protonlab.views import table
+from protonlab.views import comparison_tree, table
 
 
 def compared(metric: str = "time/us") -> Comparison:
@@ -55,6 +55,18 @@ def test_bars_go_right_for_what_costs_more() -> None:
     html = table(compared()).html()
     assert '<i class="less" style="width: 50.0%"></i><b>-2.00</b>' in html
     assert '<i class="more" style="width: 12.5%"></i><b>+0.500</b>' in html
+
+
+def test_tree_as_text_is_red_for_what_costs_more_as_the_table_is() -> None:
+    before, after = (profile(kernel("k", 10, bytes=size)) for size in (1000, 3000))
+    for metric, tone in (("bytes", "red"), ("gbyte/s", "blue")):
+        tree = comparison_tree(compare(before, after, metric=metric))
+        (styles,) = (
+            styles
+            for column, styles in zip(tree.columns, tree.styles, strict=True)
+            if column.header == "ratio"
+        )
+        assert styles[-1] == tone
 
 
 def test_a_lower_rate_costs_more() -> None:
