@@ -253,9 +253,7 @@ EDGES = """() => [...document.querySelectorAll(".protonlab-figure")].map((host) 
 def test_legend_and_notes_are_all_on_a_narrow_page(tab: Tab, tmp_path: Path) -> None:
     comparison = compare(recorded.gpt_eager(), recorded.gpt_compiled())
     figure, scrubbed = bars(comparison), bars(comparison)
-    scrubbed.layout.title.text += (
-        " · which is compared with an older version · on two machines"
-    )
+    scrubbed.layout.title.text += " · which is compared with an older version · on two machines"
     scrubbed.update_yaxes(ticktext=["short"] * 20)  # as a report's scrubbing may leave names
     url = write_page(tmp_path / "page.html", figure, scrubbed)
     tab.page.set_viewport_size({"width": 640, "height": 900})
