@@ -56,10 +56,7 @@ def test_hook_brings_its_own_filter(notebook: Notebook) -> None:
         ("hook=mine", "hook=mine: there is no variable mine; make one with "
          "mine = protonlab.LaunchHook(include=…)"),
         ("hook=x", "hook=x: x is a Tensor, not a protonlab.LaunchHook"),
-        ("hook=x include=a", "hook=x brings its own filter"),
         ("incude=a", "incude is not an option of %%proton. Did you mean include?"),
-        ("context=stack", "context='stack'; use shadow or python"),
-        ("metrics=tme/us", "metrics=tme/us can be no metric. Did you mean time/us?"),
         ("include=a(", "include is not a regular expression: missing ), unterminated subpattern "
          "at position 1\n    a(\n     ^\n"),
     ],

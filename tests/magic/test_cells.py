@@ -93,11 +93,6 @@ def test_strings_are_left_alone(notebook: Notebook) -> None:
     assert notebook["text"] == text
 
 
-def test_assignments_persist(notebook: Notebook) -> None:
-    notebook.run("%%proton view=none\na = double()")
-    assert notebook["a"] == 7
-
-
 def test_magic_lines_in_the_body(notebook: Notebook) -> None:
     ran = notebook.run("%%proton view=none\n%time a = double()\na")
     assert "Wall time" in ran.out

@@ -48,20 +48,3 @@ def test_repeats_with_their_distribution(notebook: Notebook) -> None:
     assert "20 repeats after 3 warm-ups: " in run.out
     times = profile.distribution("time/us").set_index("name")
     assert (times.loc["p_double", ["low", "high"]] > 0).all(), times
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("repeat=3 data=trace", "repeat=3 warmup=0 beside data=trace: repeats are added up in a t"),
-        ("mode=mma", "mode=mma belongs to backend=instrumentation; say so as well"),
-        ("mode=pcsampling data=trace", "mode=pcsampling counts samples"),
-    ],
-)
-def test_what_does_not_go_together_runs_nothing(
-    options: str, message: str, notebook: Notebook
-) -> None:
-    run = notebook.run(f"%%proton {options}\nran = 1")
-    assert not run.result.success
-    assert "ran" not in notebook
-    assert message in run.out + run.err
