@@ -76,6 +76,23 @@ def test_a_choice_during_a_run_begins_anew() -> None:
     run(work())
 
 
+def test_another_source_during_a_run_takes_the_numbers_of_the_first_away() -> None:
+    panel = widget()
+
+    async def work() -> None:
+        panel.running = True
+        await until(lambda: 3 < len(panel.comparison or ()) < 20)
+        panel.source = "interpreter"
+        assert (panel.comparison, panel.compiled) == (None, None)
+        assert (panel.chart, panel.table) == ({}, "")
+        await until(lambda: panel.words["status"].startswith("Computing"))
+        assert "label" not in panel.words
+        panel.running = False
+        await panel.stopped()
+
+    run(work())
+
+
 def test_in_a_script_it_says_what_to_use() -> None:
     panel = widget()
     panel.running = True

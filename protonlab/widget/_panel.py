@@ -180,9 +180,17 @@ class Panel(anywidget.AnyWidget):
         """Take back what was shown of an earlier failure."""
         self._problem = ""
 
-    def _on_choice(self, _change: Any) -> None:
-        if not self._is_settling:
+    def _on_choice(self, change: Any) -> None:
+        if self._is_settling:
+            return
+        with self.hold_sync():  # the page sees what comes out of it
+            if change["name"] == "source":
+                self._clear()
             self._settle()
+
+    def _clear(self) -> None:
+        self.comparison = self.compiled = None
+        self.chart, self.table = {}, ""
 
     def _settle(self) -> None:
         """Take what the controls ask for to what can be shown, and show what is known of it."""
@@ -208,9 +216,5 @@ class Panel(anywidget.AnyWidget):
         if self.running:
             return  # the run sees it, and begins anew
         moment = Moment("press Start to compute") if source is None else source.at_once(case)
-        self.comparison = self.compiled = None
-        if moment.comparison is None:
-            self.chart = {}
-        if moment.compiled is None:
-            self.table = ""
+        self._clear()
         self.show(moment)
