@@ -14,6 +14,7 @@ import pandas as pd
 
 from protonlab.errors import ProfileFormatError
 from protonlab.formats._flatten import column_of, finite, objects_of, preorder, raw_columns
+from protonlab.formats._kinds import kinds_of
 from protonlab.formats._stored import check_times, convert, repeats_of
 from protonlab.formats._tree import DeviceTable, Extra, collector_paused, decode
 from protonlab.model import Device, MetricColumn, Profile, ProfileInfo
@@ -26,7 +27,6 @@ from protonlab.model.frames import (
     ancestors,
     below,
     categorical,
-    kinds_of,
     subtree_ends,
 )
 from protonlab.model.labels import label_of

@@ -53,8 +53,7 @@ def judge(collectives: Collectives, clocks: ClockAlignment, skip: int) -> Stragg
     def told(
         text: str, found: tuple[int, ...], table: pd.DataFrame, n: int, unit: str
     ) -> Stragglers:
-        known = not text.startswith("Cannot tell")
-        return Stragglers(text, found, known, "traces", table, unit, n, waits, (*notes, *about))
+        return Stragglers(text, found, "traces", table, unit, n, waits, (*notes, *about))
 
     empty = pd.DataFrame(index=pd.Index(ranks, name="rank"))
     if not len(used):

@@ -28,7 +28,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -113,6 +113,16 @@ class MetricColumn:
         while column in used:  # a user's metric called "depth" becomes "depth_metric"
             column += "_metric"
         return cls(column, raw, unit or "", kind in (None, "inc"))
+
+
+def columns_of_all(parts: Iterable[Sequence[MetricColumn]]) -> tuple[MetricColumn, ...]:
+    """Metric columns of several tables; one may be summed where it may be in all that have it."""
+    found: dict[str, MetricColumn] = {}
+    for column in (each for part in parts for each in part):
+        known = found.setdefault(column.column, column)
+        if known.additive and not column.additive:
+            found[column.column] = replace(known, additive=False)
+    return tuple(found.values())
 
 
 def check_columns(frames: pd.DataFrame, columns: Sequence[MetricColumn]) -> None:
@@ -245,41 +255,6 @@ def inclusive_column(
     if integers:
         return pd.Series(pd.arrays.IntegerArray(total, ~known), index=column.index)
     return pd.Series(np.where(known, total, np.nan), index=column.index)
-
-
-def kinds_of(
-    names: Sequence[str], codes: IntArray, is_kernel: BoolArray, end: IntArray
-) -> pd.Categorical:
-    """Tell the kind of each frame from its name, its device and what lies above it.
-
-    Parameters
-    ----------
-    names
-        Distinct frame names.
-    codes
-        Index into `names` for each frame, shape (n,).
-    is_kernel
-        Frames that Proton gave a device, shape (n,).
-    end
-        Result of `subtree_ends`.
-    """
-
-    def named(test: re.Pattern[str]) -> BoolArray:
-        flags = np.fromiter((test.fullmatch(name) is not None for name in names), np.bool_)
-        picked: BoolArray = flags[codes]
-        return picked
-
-    kind = np.full(len(codes), KINDS.index("scope"), dtype=np.int8)
-    kind[named(PYTHON_FRAME)] = KINDS.index("python")
-    kind[named(re.compile(re.escape(GRAPH_FRAME)))] = KINDS.index("graph")
-    kind[is_kernel] = KINDS.index("kernel")
-    metric = named(re.compile(re.escape(METRIC_FRAME)))
-    kind[below(metric, end)] = KINDS.index("metric")
-    metadata = named(re.compile(re.escape(METADATA_SCOPE) + r"(:.*)?", re.DOTALL))
-    kind[below(metadata, end)] = KINDS.index("metadata")
-    kind[below(named(re.compile(TUNING_SCOPE)), end)] = KINDS.index("tuning")
-    kind[0] = KINDS.index("root")
-    return categorical(kind, KINDS)
 
 
 def categorical(codes: npt.NDArray[Any], names: Sequence[Any]) -> pd.Categorical:

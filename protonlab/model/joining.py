@@ -8,12 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from protonlab.model.frames import IntArray, categorical
-
-
-def joined(columns: Sequence[pd.Series]) -> IntArray:
-    """Join columns of whole numbers without a missing one."""
-    return np.concatenate([each.to_numpy() for each in columns])
+from protonlab.model.frames import categorical
 
 
 def cells(table: pd.DataFrame, name: str) -> pd.Series:

@@ -12,7 +12,7 @@ import pandas as pd
 from protonlab.errors import ProtonLabError
 from protonlab.model.clock_alignment import ClockAlignment
 from protonlab.model.frames import HOOK_STATES
-from protonlab.model.joining import cells, joined, joined_numbers, joined_text
+from protonlab.model.joining import cells, joined_numbers, joined_text
 from protonlab.model.trace import EVENT_KINDS, Lane, Trace, empty_events
 
 _CONSTANT = {"kind": EVENT_KINDS, "hook": HOOK_STATES}
@@ -74,7 +74,7 @@ def merged_trace(
             text: joined_text([table[text] for table in tables], _CONSTANT.get(text, ()))
             for text in _TEXT
         },
-        "lane": joined([table["lane"] for table in tables]) + moved,
+        "lane": np.concatenate([table["lane"].to_numpy() for table in tables]) + moved,
         "start_ns": np.concatenate(start),
         "duration_ns": joined_numbers([table["duration_ns"] for table in tables]),
         "path": np.concatenate([table["path"].to_numpy() for table in tables]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from protonlab.model.frames import (
     ancestors,
     below,
     categorical,
+    columns_of_all,
     subtree_ends,
 )
 from protonlab.model.profile import Profile
@@ -45,7 +45,7 @@ def merged(parts: Sequence[tuple[int | None, Profile]]) -> Profile:
     """
     first = parts[0][1]
     sources, parent, depth, order = _union([profile.frames for _, profile in parts])
-    columns = _columns([profile for _, profile in parts])
+    columns = columns_of_all(profile.columns for _, profile in parts)
     values = pd.concat(
         [
             _metrics(profile.frames, columns).assign(
@@ -158,14 +158,6 @@ def _union(tables: Sequence[pd.DataFrame]) -> tuple[list[IntArray], IntArray, In
 def _plain(column: pd.Series) -> list[Any]:
     """Values that compare equal when they are missing."""
     return [None if pd.isna(value) else value for value in column.astype(object)]
-
-
-def _columns(profiles: Sequence[Profile]) -> tuple[MetricColumn, ...]:
-    found: dict[str, MetricColumn] = {}
-    for column in (each for profile in profiles for each in profile.columns):
-        known = found.setdefault(column.column, column)
-        found[column.column] = replace(known, additive=known.additive and column.additive)
-    return tuple(found.values())
 
 
 def _metrics(frames: pd.DataFrame, columns: Sequence[MetricColumn]) -> pd.DataFrame:

@@ -83,8 +83,10 @@ class Metric:
         Raises
         ------
         MetricError
-            If the grammar does not know `name` or the profile lacks a column that it needs.
+            If it is no text, the grammar does not know it, or the profile lacks a column for it.
         """
+        if not isinstance(name, str):
+            raise MetricError(f"{name!r} is no metric name; give a string such as 'time/us'")
         found = _Grammar(columns).parse(name)
         if found is None:
             raise MetricError(unknown_metric(name, columns))

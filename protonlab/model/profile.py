@@ -10,7 +10,7 @@ from typing import Literal
 
 import pandas as pd
 
-from protonlab.errors import MetricError, ProtonLabError
+from protonlab.errors import ProtonLabError
 from protonlab.model.devices import Device
 from protonlab.model.distribution import distribution
 from protonlab.model.filters import KernelFilter
@@ -129,8 +129,6 @@ class Profile:
 
     def metric(self, name: str) -> Metric:
         """Read one metric name against this profile; MetricError when it is unknown here."""
-        if not isinstance(name, str):
-            raise MetricError(f"{name!r} is no metric name; give a string such as 'time/us'")
         return Metric.parse(name, self.columns)
 
     @property

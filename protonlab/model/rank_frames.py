@@ -5,8 +5,8 @@ Everything here works on whole columns: 512 ranks of 10,000 frames are five mill
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,10 +20,11 @@ from protonlab.model.frames import (
     BoolArray,
     IntArray,
     MetricColumn,
+    columns_of_all,
     levels,
     subtree_ends,
 )
-from protonlab.model.joining import cells, joined, joined_numbers, joined_text
+from protonlab.model.joining import cells, joined_numbers, joined_text
 from protonlab.model.kernels import kernel_columns
 from protonlab.model.profile import Profile
 from protonlab.model.rank_groups import RankGroups
@@ -66,13 +67,16 @@ class RankFrames:
         )
         own = [profiles[ranks[at]] for at in np.unique(which, return_index=True)[1].tolist()]
         tables = [profile.frames for profile in own]
-        columns = _columns(own)
+        columns = columns_of_all(profile.columns for profile in own)
         lengths = np.array([len(table) for table in tables], dtype=np.int64)
         sizes = lengths[which]
         place = np.repeat(np.arange(len(ranks)), sizes)
         frame = np.arange(len(place)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         data: dict[str, Any] = {
-            **{name: joined([table[name] for table in tables]) for name in ("parent_id", "depth")},
+            **{
+                name: np.concatenate([table[name].to_numpy() for table in tables])
+                for name in ("parent_id", "depth")
+            },
             **{
                 name: joined_text([table[name] for table in tables], _CONSTANT.get(name, ()))
                 for name in _TEXT
@@ -217,13 +221,3 @@ def _in_preorder(parent: IntArray, depth: IntArray, first: IntArray, node: IntAr
     order = np.argsort(position)
     moved = np.where(parent < 0, -1, position[parent])
     return RankTree(moved[order], depth[order], first[order], position[node])
-
-
-def _columns(profiles: Sequence[Profile]) -> tuple[MetricColumn, ...]:
-    """Metric columns of any of the profiles; one that a rank may not sum is summed in none."""
-    found: dict[str, MetricColumn] = {}
-    for column in (each for profile in profiles for each in profile.columns):
-        known = found.setdefault(column.column, column)
-        if known.additive and not column.additive:
-            found[column.column] = replace(known, additive=False)
-    return tuple(found.values())

@@ -54,7 +54,14 @@ class RankGroups:
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Add up a column, shape (n,), within each pair; NaN where a pair has no value at all."""
-        own = values[self.rows]
-        known = ~np.isnan(own)
-        total = np.bincount(self.pair, np.where(known, own, 0.0), len(self.group))
-        return np.where(np.bincount(self.pair, known, len(self.group)) > 0, total, np.nan)
+        return _added(values[self.rows], self.pair, len(self.group))
+
+    def totals(self, values: FloatArray) -> FloatArray:
+        """Add up values, shape (pairs,), over the ranks of each group; NaN where none has one."""
+        return _added(values, self.group, self.size)
+
+
+def _added(values: FloatArray, place: IntArray, size: int) -> FloatArray:
+    known = ~np.isnan(values)
+    total = np.bincount(place, np.where(known, values, 0.0), size)
+    return np.where(np.bincount(place, known, size) > 0, total, np.nan)

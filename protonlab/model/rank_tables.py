@@ -11,7 +11,7 @@ import pandas as pd
 
 from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model.devices import IDEAL_BYTES, IDEAL_FLOPS
-from protonlab.model.frames import FRAME_COLUMNS, BoolArray, FloatArray, MetricColumn
+from protonlab.model.frames import FRAME_COLUMNS, BoolArray, MetricColumn
 from protonlab.model.metrics import Metric
 from protonlab.model.profile import Profile
 from protonlab.model.rank_frames import RankFrames
@@ -167,7 +167,8 @@ class MergedTree:
         frames = self.frames
         for column in columns:
             own = self.source.table[column.column]
-            sums = self._sums(own.to_numpy(np.float64, na_value=np.nan))
+            pairs = self.groups.sums(own.to_numpy(np.float64, na_value=np.nan))
+            sums = self.groups.totals(pairs)
             whole = pd.api.types.is_integer_dtype(own.dtype) and not mean
             sums = sums / len(self.ranks) if mean else sums
             frames[column.column] = pd.Series(sums).astype("Int64") if whole else sums
@@ -175,17 +176,9 @@ class MergedTree:
         info = replace(
             first.info,
             name=name,
-            when=first.info.when,
             launches={},
             clocks=(),
             notes=(f"{'Means of' if mean else 'Sums over'} {number}.", *notes),
         )
         whole_tree = Profile(frames, columns, first.devices, info)
         return whole_tree.take(~self.overhead) if mean else whole_tree
-
-    def _sums(self, values: FloatArray) -> FloatArray:
-        pairs = self.groups.sums(values)
-        known = ~np.isnan(pairs)
-        group, size = self.groups.group, self.groups.size
-        total = np.bincount(group, np.where(known, pairs, 0.0), size)
-        return np.where(np.bincount(group, known, size) > 0, total, np.nan)

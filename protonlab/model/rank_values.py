@@ -88,10 +88,7 @@ class RankValues:
     @cached_property
     def totals(self) -> FloatArray:
         """Sum of each group over all ranks, shape (groups,); NaN where no rank has a value."""
-        known = ~np.isnan(self.value)
-        total = np.bincount(self.groups.group, np.where(known, self.value, 0.0), self.groups.size)
-        found = np.bincount(self.groups.group, known, self.groups.size) > 0
-        return np.where(found, total, np.nan)
+        return self.groups.totals(self.value)
 
 
 def rank_values(

@@ -9,7 +9,7 @@ from typing import Literal
 
 import pandas as pd
 
-from protonlab.errors import MetricError, ProtonLabError
+from protonlab.errors import ProtonLabError
 from protonlab.model.clock_alignment import align_clocks
 from protonlab.model.frames import MetricColumn
 from protonlab.model.job_ranks import JobRanks
@@ -77,8 +77,6 @@ class Run(JobRanks):
 
     def metric(self, name: str) -> Metric:
         """Read one metric name against this run; MetricError when it is unknown here."""
-        if not isinstance(name, str):
-            raise MetricError(f"{name!r} is no metric name; give a string such as 'time/us'")
         return Metric.parse(name, self.columns)
 
     def to_dataframe(

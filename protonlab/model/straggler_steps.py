@@ -63,7 +63,6 @@ def judge_steps(profiles: Mapping[int, Profile], skip: int) -> Stragglers | None
     return Stragglers(
         sentence,
         () if apart else found.found,
-        not sentence.startswith("Cannot tell"),
         "steps",
         table,
         "step",

@@ -65,7 +65,7 @@ def judge_totals(totals: pd.DataFrame) -> Stragglers:
     table = totals.assign(z=z)
     sentence, ranks = _judged(table) if len(table) > 1 else (_ONE_RANK, ())
     return Stragglers(
-        *(sentence, ranks, not sentence.startswith("Cannot tell"), "totals", table),
+        *(sentence, ranks, "totals", table),
         *("rank", len(table), pd.DataFrame(columns=["step", "label", *table.index])),
     )
 

@@ -29,8 +29,6 @@ class Stragglers:
         cannot be told and why.
     ranks
         The ranks that are waited for, most time first; empty where none is, or it cannot be told.
-    known
-        Whether it can be told.
     source
         ``"traces"``: arrivals at each collective. ``"steps"``: time in collectives, step by step,
         of profiles that tell steps apart. ``"totals"``: sums over the whole recording,
@@ -57,13 +55,17 @@ class Stragglers:
 
     verdict: str
     ranks: tuple[int, ...]
-    known: bool
     source: Literal["traces", "steps", "totals"]
     table: pd.DataFrame
     unit: str
     n: int
     waits: pd.DataFrame
     notes: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether it can be told."""
+        return not self.verdict.startswith("Cannot tell")
 
     def __repr__(self) -> str:
         return "\n".join((self.verdict, *self.notes, self._rows.to_string(index=False)))

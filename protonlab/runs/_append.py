@@ -9,18 +9,18 @@ from typing import Any
 
 from protonlab.errors import ProtonLabError
 from protonlab.model import MetricColumn
+from protonlab.model.frames import columns_of_all
+from protonlab.model.parquet import parquet_table
 from protonlab.model.units import counted
 from protonlab.runs._commits import Commit, Holding, parts_table, run_of
 from protonlab.runs._kernel_sums import KernelSums
 from protonlab.runs._parts import (
     DIGITS,
-    columns_of,
     common_types,
     digest_of,
     folder_of,
     part_name,
     storable,
-    table_of,
     types_of,
     written,
 )
@@ -138,7 +138,7 @@ def store_batch(store: Store, batch: Batch, known: Mapping[Key, str]) -> Stored:
     try:
         for given, row in batch.read(warnings):
             profile = storable(given)
-            table = table_of(profile)
+            table = parquet_table(profile)
             key, digest = (row["rank"], row["step"]), digest_of(table)
             if key in known:
                 present += known[key] == digest
@@ -161,7 +161,7 @@ def store_batch(store: Store, batch: Batch, known: Mapping[Key, str]) -> Stored:
         row["kernels"] = name
     return Stored(
         tuple(rows),
-        columns_of(columns),
+        columns_of_all(columns),
         common_types(types),
         present,
         tuple(differing),
@@ -194,7 +194,7 @@ def commit_run(store: Store, plan: Plan, batches: Sequence[Stored]) -> Appended:
         columns.append(plan.held.columns)
         types.append(plan.held.types)
         replaces = tuple(commit.name for commit in plan.held.commits)
-    commit = Commit(name, table, columns_of(columns), common_types(types), replaces)
+    commit = Commit(name, table, columns_of_all(columns), common_types(types), replaces)
     try:
         commit.write(store)
     except Exception as error:

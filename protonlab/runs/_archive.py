@@ -11,6 +11,7 @@ import pandas as pd
 
 from protonlab.errors import ProtonLabError
 from protonlab.model import Profile
+from protonlab.model.frames import columns_of_all
 from protonlab.model.metrics import available_metrics
 from protonlab.model.run import Run
 from protonlab.model.thresholds import threshold_of
@@ -20,7 +21,6 @@ from protonlab.runs._history import history
 from protonlab.runs._ingest import ingest, report, warn_of_problems
 from protonlab.runs._leftovers import clean, leftovers
 from protonlab.runs._moments import runs_table
-from protonlab.runs._parts import columns_of
 from protonlab.runs._regressions import regressions
 from protonlab.runs._slow_ranks import stragglers
 from protonlab.runs._sources import Appendable, source_of, sources_of
@@ -164,7 +164,7 @@ class Archive:
     @property
     def metrics(self) -> list[str]:
         """Metric names that suit the archive: time, and rates of what its profiles recorded."""
-        columns = columns_of([each.columns for each in self._catalogue.runs()])
+        columns = columns_of_all(each.columns for each in self._catalogue.runs())
         return available_metrics([each for each in columns if each.additive])
 
     def history(

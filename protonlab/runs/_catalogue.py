@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from protonlab.errors import MetricError, ProfileFormatError, ProtonLabError
+from protonlab.errors import ProfileFormatError, ProtonLabError
 from protonlab.formats import load
 from protonlab.model import Metric, Profile
+from protonlab.model.frames import columns_of_all
 from protonlab.model.manifest import RankManifest
 from protonlab.model.rank_tables import check_sums
 from protonlab.model.run import Run
 from protonlab.runs._commits import Commit, Holding, committed, holdings, read_commits, run_of
 from protonlab.runs._load_run import ARCHIVE_MARKER
-from protonlab.runs._parts import columns_of, part_name
+from protonlab.runs._parts import part_name
 from protonlab.runs._store import Store
 
 _FORMAT, _VERSION = "protonlab archive", 1
@@ -131,9 +132,7 @@ class Catalogue:
     @staticmethod
     def metric(name: str, runs: Sequence[Holding]) -> Metric:
         """Read a metric name against what runs recorded; MetricError when it is unknown there."""
-        if not isinstance(name, str):
-            raise MetricError(f"{name!r} is no metric name; give a string such as 'avg_time/us'")
-        columns = columns_of([each.columns for each in runs])
+        columns = columns_of_all(each.columns for each in runs)
         found = Metric.parse(name, columns)
         check_sums(found, columns)
         return found

@@ -22,8 +22,9 @@ import msgspec
 
 from protonlab.errors import ProfileFormatError, ProtonLabError
 from protonlab.model import MetricColumn
+from protonlab.model.frames import columns_of_all
 from protonlab.runs._packages import pyarrow
-from protonlab.runs._parts import columns_of, common_types, written
+from protonlab.runs._parts import common_types, written
 from protonlab.runs._store import Store
 
 FOLDER = "_commits"
@@ -222,7 +223,7 @@ class Holding:
     @cached_property
     def columns(self) -> tuple[MetricColumn, ...]:
         """Metric columns of all of its parts."""
-        return columns_of([commit.columns for commit in self.commits])
+        return columns_of_all(commit.columns for commit in self.commits)
 
     @cached_property
     def types(self) -> dict[str, str]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
-from protonlab.model import MetricColumn, Profile
-from protonlab.model.parquet import PARQUET_KEY, parquet_table
+from protonlab.model import Profile
+from protonlab.model.parquet import PARQUET_KEY
 from protonlab.runs._packages import pyarrow
 
 # Columns that the folders of a dataset say.
@@ -83,25 +83,11 @@ def digest_of(table: Any) -> str:
     return told.hexdigest()[:DIGITS]
 
 
-def table_of(profile: Profile) -> Any:
-    """Make the table of one part; `protonlab.load` opens its file as an equal profile."""
-    return parquet_table(profile)
-
-
 def written(table: Any) -> bytes:
     """Write a table as parquet, in memory."""
     stream = io.BytesIO()
     pyarrow().parquet.write_table(table, stream, compression=COMPRESSION)
     return stream.getvalue()
-
-
-def columns_of(parts: Sequence[Sequence[MetricColumn]]) -> tuple[MetricColumn, ...]:
-    """Metric columns of several profiles; one may be summed where it may be in all of them."""
-    found: dict[str, MetricColumn] = {}
-    for column in (each for part in parts for each in part):
-        known = found.setdefault(column.column, column)
-        found[column.column] = replace(known, additive=known.additive and column.additive)
-    return tuple(found.values())
 
 
 def types_of(profile: Profile, table: Any) -> dict[str, str]:
