@@ -5,13 +5,11 @@ Everything is done a level or a metric at a time, so that the cost of a frame is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import chain, count
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from protonlab.errors import ProfileFormatError
@@ -102,13 +100,6 @@ def raw_columns(
         )
         for name, parts in pieces.items()
     }
-
-
-def objects_of(values: Sequence[Any]) -> npt.NDArray[np.object_]:
-    """Make a one-dimensional object array, also of tuples."""
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 def column_of(

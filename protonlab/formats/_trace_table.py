@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from protonlab.errors import ProfileFormatError
-from protonlab.formats._flatten import column_of, objects_of
+from protonlab.formats._flatten import column_of
 from protonlab.formats._trace_event import Arguments, Event, LaneKey, lanes_of
 from protonlab.model import MetricColumn
-from protonlab.model.frames import FloatArray, IntArray
+from protonlab.model.frames import FloatArray, IntArray, objects_of
 from protonlab.model.labels import label_of
 from protonlab.model.trace import EVENT_KINDS, Lane
 from protonlab.model.trace_document import FREQUENCY

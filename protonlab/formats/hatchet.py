@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from protonlab.errors import ProfileFormatError
-from protonlab.formats._flatten import column_of, finite, objects_of, preorder, raw_columns
+from protonlab.formats._flatten import column_of, finite, preorder, raw_columns
 from protonlab.formats._kinds import kinds_of
 from protonlab.formats._stored import check_times, convert, repeats_of
 from protonlab.formats._tree import DeviceTable, Extra, collector_paused, decode
@@ -27,7 +27,9 @@ from protonlab.model.frames import (
     ancestors,
     below,
     categorical,
+    objects_of,
     subtree_ends,
+    text_column,
 )
 from protonlab.model.labels import label_of
 
@@ -108,7 +110,7 @@ def _read(
             "depth": depth,
             "name": categorical(codes, distinct.tolist()),
             "kernel": categorical(nowhere, ()),
-            "label": _text_column(objects_of(labels)[codes]),
+            "label": text_column(objects_of(labels)[codes]),
             "kind": kinds_of(distinct.tolist(), codes, has_device, end),
             "hook": categorical(nowhere, HOOK_STATES),
             "device_type": device_type,
@@ -176,7 +178,7 @@ def _devices_of(
         rows, times = raw["time (ns)"]
         timed = rows[[isinstance(time, int | float) and time > 0 for time in times]]
         kind[timed], missing[timed] = "CPU", False
-        return _text_column(kind), pd.arrays.IntegerArray(number, missing)
+        return text_column(kind), pd.arrays.IntegerArray(number, missing)
     rows, values = raw.pop("device_id", (np.empty(0, dtype=np.int64), []))
     try:
         codes, distinct = pd.factorize(objects_of(values))
@@ -193,7 +195,7 @@ def _devices_of(
             f'{source}: a frame\'s device_type is {odd[0]!r}; expected text such as "CUDA"'
         )
     kind[rows] = values
-    return _text_column(kind), pd.arrays.IntegerArray(number, missing)
+    return text_column(kind), pd.arrays.IntegerArray(number, missing)
 
 
 def _device_table(table: DeviceTable, frames: pd.DataFrame, source: str) -> tuple[Device, ...]:
@@ -249,11 +251,6 @@ def _restore(frames: pd.DataFrame, extra: Extra, source: str) -> None:
             raise ProfileFormatError(
                 f"{source}: protonlab.frames.{name} does not fit the tree's {len(frames)} frames"
             ) from None
-
-
-def _text_column(values: npt.NDArray[np.object_]) -> pd.Categorical:
-    codes, distinct = pd.factorize(values)
-    return categorical(codes, distinct.tolist())
 
 
 def _machinery(frames: pd.DataFrame, cells: Mapping[str, int], end: IntArray) -> BoolArray:

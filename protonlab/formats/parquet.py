@@ -11,10 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from protonlab.errors import ProfileFormatError
-from protonlab.formats._flatten import objects_of
 from protonlab.formats._stored import check_times, convert, repeats_of
 from protonlab.model import Device, MetricColumn, Profile, ProfileInfo
-from protonlab.model.frames import FRAME_COLUMNS, HOOK_STATES, KINDS, categorical
+from protonlab.model.frames import FRAME_COLUMNS, HOOK_STATES, KINDS, objects_of, text_column
 from protonlab.model.parquet import PARQUET_KEY, PARQUET_VERSION, pyarrow
 
 _TREE = ("parent_id", "depth")
@@ -121,8 +120,7 @@ def _column(chunks: Any, name: str, as_json: list[str]) -> Any:
         if name in _ALWAYS_THERE and pd.isna(text).any():
             raise ValueError(f"{name} has a gap")
         if known is None:
-            codes, distinct = pd.factorize(text)
-            return categorical(codes, distinct.tolist())
+            return text_column(text)
         if not {*text} - {None} <= {*known}:
             raise ValueError(f"{name} is none of {', '.join(known)}")
         return pd.Categorical(text, pd.Index(list(known), dtype=object))

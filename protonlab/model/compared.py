@@ -10,7 +10,7 @@ import pandas as pd
 
 from protonlab.model.alignment import Alignment
 from protonlab.model.changes import VALUE_COLUMNS, change_columns
-from protonlab.model.frames import FloatArray, IntArray, categorical
+from protonlab.model.frames import FloatArray, IntArray, objects_of, text_column
 from protonlab.model.measured import Measured
 from protonlab.model.renames import Spellings, renamed
 
@@ -42,8 +42,8 @@ def compared_frames(alignment: Alignment, sides: Sides) -> pd.DataFrame:
         {
             "parent_id": alignment.parent,
             "depth": alignment.depth,
-            **{name: _category(values) for name, values in text.items()},
-            "renamed_from": _category(renamed_from),
+            **{name: text_column(values) for name, values in text.items()},
+            "renamed_from": text_column(renamed_from),
             **_value_columns(
                 sides,
                 rows,
@@ -137,20 +137,9 @@ def _picked(values: FloatArray, rows: IntArray) -> FloatArray:
 
 def _texts(column: pd.Series, rows: IntArray) -> Texts:
     """Text at rows of a column, None where a row is -1."""
-    return _objects([*column.astype(object), None])[rows]
-
-
-def _objects(values: Sequence[object]) -> Texts:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+    return objects_of([*column.astype(object), None])[rows]
 
 
 def _column(values: Sequence[object]) -> pd.Series:
     """Text that stays what it is, None where missing, whatever pandas' version infers."""
     return pd.Series(values, dtype=object)
-
-
-def _category(values: Texts) -> pd.Categorical:
-    codes, distinct = pd.factorize(values)
-    return categorical(codes, list(distinct))

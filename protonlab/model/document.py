@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pandas as pd
 from protonlab.model.devices import Device
 from protonlab.model.frames import MetricColumn
 from protonlab.model.repeats import Repeats
-from protonlab.model.writing import write_atomically
+from protonlab.model.writing import compact_json, write_atomically
 
 DOCUMENT_VERSION = 1
 # Columns of the frame table that Proton's format has no place for.
@@ -48,14 +47,14 @@ def document(profile: Any) -> Iterator[str]:
     ):
         if open_frames > depth:
             yield "]}" * (open_frames - depth) + ","
-        root = f'"protonlab":{_json(extra)},' if row == 0 else ""
+        root = f'"protonlab":{compact_json(extra)},' if row == 0 else ""
         yield (
-            f'{{{root}"frame":{{"name":{_json(name)},"type":"function"}},'
-            f'"metrics":{_json(metrics)},"children":['
+            f'{{{root}"frame":{{"name":{compact_json(name)},"type":"function"}},'
+            f'"metrics":{compact_json(metrics)},"children":['
         )
         open_frames = depth + 1
     yield "]}" * open_frames
-    yield "," + _json(_device_table(profile.devices)) + "]\n"
+    yield "," + compact_json(_device_table(profile.devices)) + "]\n"
 
 
 def repeats_document(repeats: Repeats | None) -> dict[str, Any] | None:
@@ -65,14 +64,10 @@ def repeats_document(repeats: Repeats | None) -> dict[str, Any] | None:
     return {
         "number": repeats.number,
         "values": {
-            name: [None if _missing(value) else value for value in column.tolist()]
+            name: [None if is_missing(value) else value for value in column.tolist()]
             for name, column in repeats.values.items()
         },
     }
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def _kind(column: pd.Series) -> str:
@@ -102,10 +97,11 @@ def _metrics(
     for row in range(len(frames)):
         # The root lists what viewers may sum, as Proton does.
         summed = {"count": 0, "time (ns)": 0} if row == 0 else {}
-        yield summed | {name: value for name, values in raw if not _missing(value := values[row])}
+        yield summed | {name: value for name, values in raw if not is_missing(value := values[row])}
 
 
-def _missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a cell of a table holds nothing."""
     return value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value))
 
 

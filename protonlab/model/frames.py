@@ -263,6 +263,19 @@ def categorical(codes: npt.NDArray[Any], names: Sequence[Any]) -> pd.Categorical
     return pd.Categorical.from_codes(codes, dtype=_kept(tuple(names)) if known else _texts(names))
 
 
+def text_column(values: npt.NDArray[np.object_]) -> pd.Categorical:
+    """Build a text column from the text of each row, None where missing; names as they appear."""
+    codes, distinct = pd.factorize(values)
+    return categorical(codes, list(distinct))
+
+
+def objects_of(values: Sequence[Any]) -> npt.NDArray[np.object_]:
+    """Make a one-dimensional object array, also of tuples."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
 def _texts(names: Sequence[Any]) -> pd.CategoricalDtype:
     return pd.CategoricalDtype(pd.Index(list(names), dtype=object))
 

@@ -17,9 +17,9 @@ from protonlab.model.frames import (
     MetricColumn,
     ancestors,
     below,
-    categorical,
     columns_of_all,
     subtree_ends,
+    text_column,
 )
 from protonlab.model.profile import Profile
 from protonlab.model.repeats import REPEAT_SCOPE, Repeats
@@ -69,8 +69,7 @@ def merged(parts: Sequence[tuple[int | None, Profile]]) -> Profile:
         if categories:
             frames[name] = pd.Categorical(frames[name].to_numpy(object), list(categories))
         else:
-            codes, seen = pd.factorize(frames[name].to_numpy(object))
-            frames[name] = categorical(codes, list(seen))
+            frames[name] = text_column(frames[name].to_numpy(object))
     for column in columns:
         values[column.column] = _typed(values[column.column])
         frames[column.column] = _summed(values[column.column], values["frame_id"], column)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from protonlab.errors import MissingDependencyError
 from protonlab.model.document import repeats_document
-from protonlab.model.writing import replacing
+from protonlab.model.writing import compact_json, replacing
 
 PARQUET_VERSION = 1
 # Where a parquet file holds what its columns do not.
@@ -75,7 +75,7 @@ def parquet_table(profile: Any) -> Any:
         "json": as_json,
         "repeats": repeats_document(profile.repeats),
     }
-    text = json.dumps(about, separators=(",", ":"), allow_nan=False)
+    text = compact_json(about)
     return arrow.table(arrays).replace_schema_metadata({PARQUET_KEY: text.encode()})
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from protonlab.model.frames import PYTHON_FRAME
 from protonlab.model.stacks import self_times
-from protonlab.model.writing import write_atomically
+from protonlab.model.writing import compact_json, write_atomically
 
 SPEEDSCOPE_SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
@@ -46,14 +45,14 @@ def _document(profile: Any) -> Iterator[str]:
         "endValue": total,
         "weights": times[times > 0].tolist(),
     }
-    yield f'{_json(head)[:-1]},"profiles":[{_json(series)[:-1]},"samples":['
+    yield f'{compact_json(head)[:-1]},"profiles":[{compact_json(series)[:-1]},"samples":['
     above: list[int] = []  # frames on the way: the table is in preorder
     comma = ""
     for row, depth in enumerate(frames["depth"].tolist()):
         del above[depth:]
         above.append(of_row[row])
         if times[row] > 0:
-            yield f"{comma}{_json(above)}"
+            yield f"{comma}{compact_json(above)}"
             comma = ","
     yield "]}]}\n"
 
@@ -63,7 +62,3 @@ def _frame(name: str, label: str) -> dict[str, Any]:
     if line is None:
         return {"name": label}
     return {"name": label, "file": line["file"], "line": int(line["line"])}
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from protonlab.model.writing import write_atomically
+from protonlab.model.document import is_missing
+from protonlab.model.writing import compact_json, write_atomically
 
 TRACE_VERSION = 1
 FREQUENCY = "Frequency (MHz)"
@@ -40,7 +39,7 @@ def _document(trace: Any) -> Iterator[str]:
     head: dict[str, Any] = {"displayTimeUnit": "us" if trace.unit == "ns" else "ns"}
     if trace.base_time_ns is not None:
         head["baseTimeNanoseconds"] = trace.base_time_ns
-    yield _json(head)[:-1] + f',"protonlab":{_json(extra)},"traceEvents":['
+    yield compact_json(head)[:-1] + f',"protonlab":{compact_json(extra)},"traceEvents":['
     events = [*_lane_events(trace), *_events(trace)]
     for position, event in enumerate(events):
         yield f"{',' if position else ''}\n{event}"
@@ -48,11 +47,11 @@ def _document(trace: Any) -> Iterator[str]:
 
 
 def _lane_events(trace: Any) -> Iterator[str]:
-    for lane in trace.lanes:
-        place = _place(trace, trace.lanes.index(lane))
-        yield _json({"ph": "M", "name": "thread_name", **place, "args": {"name": lane.name}})
+    for position, lane in enumerate(trace.lanes):
+        place = _place(trace, position)
+        yield compact_json({"ph": "M", "name": "thread_name", **place, "args": {"name": lane.name}})
         order = {"sort_index": lane.order}
-        yield _json({"ph": "M", "name": "thread_sort_index", **place, "args": order})
+        yield compact_json({"ph": "M", "name": "thread_sort_index", **place, "args": order})
 
 
 def _events(trace: Any) -> Iterator[str]:
@@ -79,7 +78,7 @@ def _events(trace: Any) -> Iterator[str]:
         args: dict[str, Any] = {"call_stack": list(path)}
         metrics: dict[str, Any] = {}
         for key, additive, values in raw:
-            if not _missing(values[row]):
+            if not is_missing(values[row]):
                 (metrics if additive else args)[key] = values[row]
         if metrics:
             args["metrics"] = metrics
@@ -93,7 +92,7 @@ def _at(event: dict[str, Any], start: int, duration: int | None = None, rate: fl
     text = f',"ts":{_micro(start, rate)}'
     if duration is not None:
         text += f',"dur":{_micro(duration, rate)}'
-    return f"{_json(event)[:-1]}{text}}}"
+    return f"{compact_json(event)[:-1]}{text}}}"
 
 
 def _micro(time: int, rate: float) -> str:
@@ -106,11 +105,3 @@ def _place(trace: Any, lane: int) -> dict[str, Any]:
     process, thread = trace.lanes[lane].process, trace.lanes[lane].thread
     place = {"pid": process, "tid": thread}
     return {key: value for key, value in place.items() if value is not None}
-
-
-def _missing(value: Any) -> bool:
-    return value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value))
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import gzip
 import io
+import json
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 _PREFIX = ".protonlab-"
 
@@ -49,6 +50,11 @@ def write_atomically(pieces: Iterable[str], path: Path) -> None:
     """
     with replacing(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as stream:
         stream.writelines(pieces)
+
+
+def compact_json(value: Any) -> str:
+    """Write plain values as JSON without a space; ValueError where a number is not finite."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 @contextmanager

@@ -21,8 +21,11 @@ from protonlab.runs._sums import SumsFile, grouped, over_runs, with_run
 
 _COLLECTIVE = "collective"
 RANK_COLUMNS = ("run", "rank", "longer", "z", "waited_for")
+GPU_COLUMNS = (
+    *("gpu_uuid", "host", "ranks", "slow_runs", "runs", "share", "waited_for"),
+    *("longer", "z", "since", "last"),
+)
 RUN_COLUMNS = ("run", "ranks", "waited_for", "verdict")
-PLACE = ("host", "gpu_uuid", "rank")
 
 
 def stragglers(store: Store, runs: Sequence[Holding], *, by: str, progress: bool) -> pd.DataFrame:
@@ -110,34 +113,16 @@ def _by_place(runs: Sequence[Holding], order: pd.DataFrame, found: pd.DataFrame)
         first, last = own.iloc[0], own.iloc[-1]
         total = seen.get(where, len(own))
         rows.append(
-            {
-                "gpu_uuid": last["gpu_uuid"],
-                "host": last["host"],
-                "ranks": ", ".join(map(str, sorted(own["rank"].unique()))),
-                "slow_runs": len(own),
-                "runs": total,
-                "share": len(own) / total,
-                "waited_for": int(own["waited_for"].sum()),
-                "longer": own["longer"].median(),
-                "z": own["z"].median(),
-                "since": first["run"],
-                "last": last["run"],
-            }
+            (
+                last["gpu_uuid"],
+                last["host"],
+                ", ".join(map(str, sorted(own["rank"].unique()))),
+                *(len(own), total, len(own) / total, int(own["waited_for"].sum())),
+                *(own["longer"].median(), own["z"].median()),
+                *(first["run"], last["run"]),
+            )
         )
-    names = [
-        "gpu_uuid",
-        "host",
-        "ranks",
-        "slow_runs",
-        "runs",
-        "share",
-        "waited_for",
-        "longer",
-        "z",
-        "since",
-        "last",
-    ]
-    result = pd.DataFrame(rows, columns=names)
+    result = pd.DataFrame(rows, columns=GPU_COLUMNS)
     return result.sort_values(["slow_runs", "longer"], ascending=False, kind="stable").reset_index(
         drop=True
     )
