@@ -40,7 +40,8 @@ _CAUSES = (
     (
         "0 active drivers",
         "Triton found no GPU driver; to record on Triton's interpreter instead, restart the "
-        "kernel and load protonlab first (%load_ext protonlab)",
+        "kernel and load protonlab first (%load_ext protonlab), or for a script set "
+        "TRITON_INTERPRET=1",
     ),
     (
         "cuptiSubscribe with error 39",
