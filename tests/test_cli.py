@@ -228,14 +228,14 @@ def test_convert_takes_a_profile_out_of_a_report(tmp_path: Path) -> None:
     target = str(tmp_path / "p.hatchet")
     result = call(tmp_path, "convert", page, target)
     assert result.exit_code == 1
-    assert "several profiles; choose with --name: moe_sweep, gpt_train" in result.output
+    assert "several profiles; choose with --name: 'moe_sweep', 'gpt_train'" in result.output
     result = call(tmp_path, "convert", page, target, "--name", "gpt")
     assert "--name gpt" in result.output
     assert not Path(target).exists()
     assert call(tmp_path, "convert", page, target, "--name", "gpt_train").exit_code == 0
     assert repr(protonlab.load(target)) == repr(recorded.gpt_train())
     unnamed = call(tmp_path, "diff", page, target)
-    assert "several profiles; choose with --name-a: moe_sweep, gpt_train" in unnamed.output
+    assert "several profiles; choose with --name-a: 'moe_sweep', 'gpt_train'" in unnamed.output
     names = ("--name-a", "moe_sweep", "--name-b", "gpt_train")
     both = call(tmp_path, "diff", page, page, *names)
     assert both.exit_code == 0

@@ -266,3 +266,5 @@ def test_pages_hold_the_profile_and_spare_files_of_others(
     assert (
         "moe_sweep_3.9.0.hatchet → moe_sweep_3.9.0.hatchet" in (tmp_path / "diff.html").read_text()
     )
+    held = protonlab.load(tmp_path / "diff.html")  # by the name of its file
+    assert list(held) == ["moe_sweep_3.9.0"]

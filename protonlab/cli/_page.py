@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from protonlab.cli._source import stem_of
 from protonlab.errors import ProtonLabError
 
 
@@ -20,8 +21,7 @@ def page_path(source: Path, output: Path | None) -> Path:
 
     if output is not None:
         return output
-    stem = source.name.removesuffix(".gz").rpartition(".")[0] or source.name
-    target = Path(f"{stem}.html")
+    target = Path(f"{stem_of(source)}.html")
     if target.exists():
         if target.samefile(source):
             raise ProtonLabError(f"{target} is the file to view; name another page with -o")

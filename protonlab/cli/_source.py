@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -40,7 +41,7 @@ def choose(
                 f"{option} {name}: {source} is no report, which would hold several"
             )
         return loaded
-    held = ", ".join(loaded) or "no profile"
+    held = ", ".join(map(repr, loaded)) or "no profile"
     if name is None:
         if len(loaded) == 1:
             return next(iter(loaded.values()))
@@ -67,8 +68,19 @@ def read_source(source: Path, name: str | None = None, option: str = "--name") -
         raise ProtonLabError(f"{source}: {error.strerror}") from error
 
 
+def stem_of(source: Path) -> str:
+    """Name of a file without what says its format."""
+    return source.name.removesuffix(".gz").rpartition(".")[0] or source.name
+
+
 def read_profile_of(source: Path, name: str | None, option: str) -> Profile:
-    """Load the profile of a file; ProtonLabError when it holds something else."""
+    """Load the profile of a file, by whose name it is called where it has none.
+
+    Raises
+    ------
+    ProtonLabError
+        If it holds something else.
+    """
     from protonlab.model import Profile
 
     found = read_source(source, name, option)
@@ -77,4 +89,4 @@ def read_profile_of(source: Path, name: str | None, option: str) -> Profile:
             f"{source} is {kind_of(found)}, and this needs a profile, a tree with sums; "
             f"protonlab view {source} shows what it is"
         )
-    return found
+    return replace(found, info=replace(found.info, name=found.info.name or stem_of(source)))
