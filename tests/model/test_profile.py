@@ -120,6 +120,8 @@ def test_save_then_load_is_lossless(profile_path: str, tmp_path: Path) -> None:
 def test_a_column_that_nothing_describes_is_refused_and_a_described_one_kept(
     suffix: str, small: Profile, tmp_path: Path
 ) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'protonlab[parquet]'")
     path, table = tmp_path / f"p{suffix}", small.frames.assign(mine=1.5)
     with pytest.raises(ProtonLabError, match=r"'mine' that columns does not name.*from_raw\('mine"):
         replace(small, frames=table)
