@@ -15,7 +15,7 @@ _FIGURE = re.compile(
     '<div class="protonlab-figure"><script type="application/json">(.*?)</script>', re.DOTALL
 )
 _DRAWING = ("theme.js", "figure.js")
-# View -> what it needs behind that.
+# What it needs behind that: by view, and where figures have notes, whatever their view.
 _VIEWS = {
     "flame": ("texts.js", "flame.js"),
     "timeline": ("fitting.js", "texts.js", "asking.js", "timeline.js"),
@@ -23,27 +23,27 @@ _VIEWS = {
     "heatmap": ("fitting.js", "marking.js"),
     "roofline": ("fitting.js", "marking.js"),
 }
+_NOTES = ("fitting.js",)
 _KERNEL = ("asking.js", "refining.js", "plotly.js", "kernel.js")
 
 
-def drawing_source(views: Iterable[str] = tuple(_VIEWS)) -> str:
+def drawing_source(views: Iterable[str], more: Iterable[str] = ()) -> str:
     """Source of the ES module that draws figures, zooms, searches and follows the theme.
 
     Parameters
     ----------
     views
         Views of the page, as ``layout.meta.protonlab`` names them.
+    more
+        Files that it needs besides.
     """
-    return _module([part for view in views for part in _VIEWS.get(view, ())])
+    parts = [part for view in views for part in _VIEWS.get(view, ())]
+    return "".join(map(_source, dict.fromkeys((*_DRAWING, *parts, *more))))
 
 
 def kernel_source() -> str:
     """Source of the same module for pages with a living kernel."""
-    return _module([*(part for parts in _VIEWS.values() for part in parts), *_KERNEL])
-
-
-def _module(parts: Iterable[str]) -> str:
-    return "".join(map(_source, dict.fromkeys((*_DRAWING, *parts))))
+    return drawing_source(_VIEWS, _KERNEL)
 
 
 def panel_source(panel: str) -> str:
@@ -71,9 +71,10 @@ def page_script(figures: str) -> str:
     """
     # In a string of the JSON the quotation marks would be escaped.
     views = [view for view in _VIEWS if f'"view":"{view}"' in figures]
+    source = drawing_source(views, _NOTES if '"name":"notes"' in figures else ())
     return (
         f"<script>{get_plotlyjs()}</script>\n"
-        f'<script type="module">\n{drawing_source(views)}\nwatch(async () => Plotly);\n</script>\n'
+        f'<script type="module">\n{source}\nwatch(async () => Plotly);\n</script>\n'
     )
 
 

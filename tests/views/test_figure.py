@@ -19,7 +19,7 @@ from small_profiles import EVIL, hand, kernel, profile
 
 from protonlab.formats import load
 from protonlab.formats.embedded import MEASURED_MIME, PROFILES_MIME
-from protonlab.model import Profile
+from protonlab.model import Profile, compare
 from protonlab.views import bars, figure_html, figure_of, flame, page_script, table
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.page import PLOTLY_MIME, drawing_source, kernel_source
@@ -202,6 +202,12 @@ def test_a_page_has_the_code_of_its_own_views(
     figures = [figure_html(json.loads(view(named).to_json())) for view in made]
     module = page_script("".join(figures)).rpartition('<script type="module">')[2]
     assert set(re.findall(r"^class (\w+)", module, re.MULTILINE)) == classes
+
+
+def test_a_page_with_notes_has_the_code_that_fits_them() -> None:
+    noted = flame(compare(hand(), hand()))
+    module = page_script(figure_html(json.loads(noted.to_json())))
+    assert "class FittedDrawing" in module
 
 
 def test_a_living_kernel_brings_the_code_of_all_views() -> None:
