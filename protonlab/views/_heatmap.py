@@ -19,7 +19,14 @@ from protonlab.views.boxes import box_traces
 from protonlab.views.differences import is_better_high
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.hover import caption, hover_text
-from protonlab.views.layout import empty_layout, fixed_axis, layout_of, names_axis, title_of
+from protonlab.views.layout import (
+    AXIS_ROOM,
+    empty_layout,
+    fixed_axis,
+    layout_of,
+    names_axis,
+    title_of,
+)
 from protonlab.views.names import (
     LONGEST_LABEL,
     LONGEST_TICK,
@@ -35,7 +42,6 @@ from protonlab.views.sources import keeps_sources
 
 _MOST_COLUMNS = 128
 _LEAST_ROOM, _TICK_GAP = 340, 10  # pixels for all ticks of a narrow page, and between two
-_AXIS_ROOM = 42  # pixels below the rows, for ticks and title
 _SAME = 0.01  # what differs from the median by less than this share looks unchanged
 
 
@@ -175,7 +181,7 @@ def _figure(run: Run, metric: Metric, grid: _Grid, title: str, notes: list[str])
         legend=rows,
         notes=notes,
         names=ticks,
-        under=_AXIS_ROOM,
+        under=AXIS_ROOM,
     )
     widest = text_width(str(grid.columns[-1][0])) + _TICK_GAP
     step = math.ceil(columns * widest / _LEAST_ROOM)

@@ -12,13 +12,12 @@ from protonlab.errors import ProtonLabError
 from protonlab.model.epilogue_sweep import OVERLAP, SERIAL, EpilogueSweep
 from protonlab.views import theme
 from protonlab.views.figure import ProfileFigure
-from protonlab.views.layout import empty_layout, fixed_axis, layout_of, title_of
+from protonlab.views.layout import chart_layout, empty_layout, fixed_axis, title_of
 from protonlab.views.names import escaped
 from protonlab.views.sources import keeps_sources
 
 Shown = Literal["gbyte/s", "difference"]
 _ROWS = 14  # the figure is so many rows of a flame graph high
-_AXIS_ROOM, _TICK_ROOM, _LABEL_ROOM = 44, 64, 12
 _PADDING = 0.08
 _SIDES = (
     (OVERLAP, theme.FIRST, theme.FIRST_BAND, "solid"),
@@ -174,17 +173,7 @@ def _layout(
 ) -> dict[str, Any]:
     said = _said(rows, crossings)
     notes = [f"{said[0].upper()}{said[1:]}.", f"Measured on {sweep.where}, in interleaved pairs."]
-    layout = layout_of(
-        "sweep",
-        title,
-        _ROWS,
-        legend=1,
-        notes=notes,
-        ticks=_TICK_ROOM,
-        above=_LABEL_ROOM,
-        under=_AXIS_ROOM,
-    )
-    layout["margin"]["r"] *= 2
+    layout = chart_layout("sweep", title, _ROWS, notes)
     values = [value for trace in drawn for value in trace["y"]] + [0.0] * (show == "difference")
     low, high = min(values), max(values)
     padding = _PADDING * (high - low) or 1.0

@@ -14,13 +14,12 @@ from protonlab.model.running import RunningMedian, running_median
 from protonlab.model.units import counted
 from protonlab.views import theme
 from protonlab.views.figure import ProfileFigure
-from protonlab.views.layout import empty_layout, fixed_axis, layout_of, title_of
+from protonlab.views.layout import chart_layout, empty_layout, fixed_axis, title_of
 from protonlab.views.names import cleaned, escaped, shortened
 from protonlab.views.reference_lines import ReferenceLine, reference_line
 from protonlab.views.sources import keeps_sources
 
 _ROWS = 13  # the figure is so many rows of a flame graph high
-_AXIS_ROOM, _TICK_ROOM, _LABEL_ROOM = 44, 64, 12
 _NEAR = 0.06  # a reference line so near to the samples widens the axis; others stand at its edge
 _PADDING = 0.12
 _LOOKS = (
@@ -87,17 +86,7 @@ def pairs(
         return figure
     low, high = _reach(comparison, references)
     inside = [line for line in references if low <= line.value <= high]
-    layout = layout_of(
-        "pairs",
-        heading,
-        _ROWS,
-        legend=1,
-        notes=notes,
-        ticks=_TICK_ROOM,
-        above=_LABEL_ROOM,
-        under=_AXIS_ROOM,
-    )
-    layout["margin"]["r"] *= 2
+    layout = chart_layout("pairs", heading, _ROWS, notes)
     last = len(comparison)
     layout |= {
         "xaxis": fixed_axis("pair", (0.0, last + max(1.0, 0.02 * last))),

@@ -18,15 +18,15 @@ from protonlab.views._roofline_labels import label_places
 from protonlab.views._roofline_points import Points, points_of, roofs_of
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.hover import hover_text, metric_lines, share
-from protonlab.views.layout import empty_layout, layout_of, title_of
+from protonlab.views.layout import AXIS_ROOM, empty_layout, layout_of, title_of
 from protonlab.views.names import cleaned, escaped, shortened, told_apart
-from protonlab.views.selection import select
+from protonlab.views.selection import check_top, more_than, select
 from protonlab.views.sources import keeps_sources
 
 _ROWS = 18  # the figure is so many rows of a flame graph high
 _LONGEST_LABEL, _LONGEST_NOTE = 100, 64
 _MOST_WORDS, _MOST_NAMES = 6, 5
-_AXIS_ROOM, _TICK_ROOM, _TITLE_ROOM = 42, 74, 16
+_TICK_ROOM, _TITLE_ROOM = 74, 16
 _NEITHER = "No kernel recorded both flops and bytes; its launch metadata can return them."
 _LARGEST, _SMALLEST = 34.0, 7.0  # diameters in pixels
 
@@ -110,8 +110,7 @@ def _check(profile: object, roofs: object, top: int) -> None:
         raise ProtonLabError(
             f"roofs={roofs!r}; give what measure_roofs() or Roofs.load() returns, or leave it out"
         )
-    if top < 1:
-        raise ProtonLabError(f"top={top}; give at least 1")
+    check_top(top)
 
 
 def _notes(points: Points, number: int) -> list[str]:
@@ -122,10 +121,7 @@ def _notes(points: Points, number: int) -> list[str]:
     wrong = points.table["bound"] == "impossible"
     if wrong.any():
         notes.append(f"{counted(int(wrong.sum()), 'kernel')} above the roof, which cannot be.")
-    if number > len(points.table):
-        notes.append(
-            f"{counted(number - len(points.table), 'more kernel')}: top={len(points.table)}."
-        )
+    notes += more_than(len(points.table), number)
     if points.without:
         some = [shortened(cleaned(name), 24) for name in points.without[:_MOST_NAMES]]
         more = len(points.without) - len(some)
@@ -157,7 +153,7 @@ def _figure(
         notes=notes,
         ticks=_TICK_ROOM,
         above=_TITLE_ROOM,
-        under=_AXIS_ROOM,
+        under=AXIS_ROOM,
     )
     beside = list(roof_labels(roofs, products, x_reach))
     layout["annotations"] += beside

@@ -11,6 +11,7 @@ import pandas as pd
 from protonlab.model import format_quantity
 from protonlab.model.roofs import MEASURED, Roof, Roofs
 from protonlab.views import theme
+from protonlab.views.layout import fixed_axis
 from protonlab.views.names import escaped
 
 _FEW_DECADES = 3.0
@@ -91,21 +92,11 @@ def log_axis(title: str, reach: tuple[float, float]) -> dict[str, Any]:
         step * 10.0**power for power in range(math.floor(low), math.ceil(high)) for step in steps
     ]
     values = [value for value in values if low <= math.log10(value) <= high]
-    return {
+    return fixed_axis(title, (low, high)) | {
         "type": "log",
-        "range": [low, high],
-        "title": {
-            "text": title,
-            "standoff": 6,
-            "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
-        },
         "tickvals": values,
         "ticktext": [_tick(value) for value in values],
         "ticks": "",
-        "gridcolor": theme.GRID.light,
-        "showgrid": True,
-        "zeroline": False,
-        "fixedrange": True,
     }
 
 

@@ -21,11 +21,18 @@ from protonlab.views._timeline_time import TimeAxis
 from protonlab.views._timeline_words import lane_texts, notes_of, title_for
 from protonlab.views.boxes import box_traces, needs_legend
 from protonlab.views.figure import ProfileFigure
-from protonlab.views.layout import empty_layout, layout_of, legend_places, names_axis, title_of
+from protonlab.views.layout import (
+    AXIS_ROOM,
+    empty_layout,
+    fixed_axis,
+    layout_of,
+    legend_places,
+    names_axis,
+    title_of,
+)
 from protonlab.views.names import cleaned, escaped, shortened
 from protonlab.views.sources import keeps_sources
 
-_AXIS_ROOM = 42  # pixels below the lanes, for ticks and title
 _LONGEST_SCOPE = 30
 _MOST_NOTES = 6  # of a run, above what the picture itself needs said
 _ZOOM = 3.0  # times that a person zooms in before detail takes the place of the overview
@@ -206,7 +213,7 @@ def _layout(
         legend=legend if needs_legend(table) else 0,
         notes=notes,
         names=lanes,
-        under=_AXIS_ROOM,
+        under=AXIS_ROOM,
     )
     layout["meta"]["protonlab"]["config"] = {"modeBarButtons": [_BUTTONS]}
     middles = [(begin + end - 1) / 2 for begin, end in pairwise(rows.first)]
@@ -234,16 +241,8 @@ def _time_axis(source: _Source, part: tuple[float, float]) -> dict[str, Any]:
     seen = [float(axis.of_values(end)) for end in part]
     if part == source.reach:
         seen = [low - margin, high + margin]
-    return {
-        "range": seen,
-        "title": {
-            "text": axis.title,
-            "standoff": 4,
-            "font": {"size": theme.FONT_SIZE, "color": theme.MUTED.light},
-        },
-        "showgrid": True,
-        "gridcolor": theme.GRID.light,
-        "zeroline": False,
+    return fixed_axis(axis.title, seen) | {
+        "fixedrange": False,
         "ticks": "",
         **{"minallowed": low - margin, "maxallowed": high + margin},
     }

@@ -10,6 +10,7 @@ from protonlab.views.names import cleaned, escaped, shortened, text_width, unmar
 
 View = Literal["flame", "bars", "timeline", "roofline", "pairs", "sweep", "heatmap"]
 _NOTE_WIDTH = 660  # pixels, which a notebook beside a file browser has room for
+AXIS_ROOM, _TICK_ROOM = 44, 64  # pixels: below and beside a plot, for ticks and title
 STANDOFF = 6  # pixels between a name and its row
 _FOOTNOTE = "notes"  # plotly's name of the annotation that holds them
 _SURE = 0.9  # of an estimated width: what is shifted by it stays on the page
@@ -244,6 +245,15 @@ def names_axis(
         "zeroline": False,
         "fixedrange": True,
     }
+
+
+def chart_layout(view: View, title: str, rows: int, notes: Sequence[str]) -> dict[str, Any]:
+    """Layout of lines over two axes of numbers, with a row for labels above and a legend."""
+    layout = layout_of(
+        view, title, rows, legend=1, notes=notes, ticks=_TICK_ROOM, above=12, under=AXIS_ROOM
+    )
+    layout["margin"]["r"] *= 2
+    return layout
 
 
 def fixed_axis(title: str, reach: Sequence[float]) -> dict[str, Any]:

@@ -270,7 +270,7 @@ def test_names_are_data() -> None:
     ("subject", "options", "message"),
     [
         ("x", {}, "draws a Profile, not a str; timeline.. draws a trace"),
-        (by_hand(), {"top": 0}, "top=0; give at least 1"),
+        (by_hand(), {"top": 0}, "top=0; give a whole number, at least 1"),
         (
             by_hand(),
             {"roofs": 4e12},
