@@ -52,7 +52,7 @@ def test_under_the_proton_command(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("message", "sentence"),
     [
-        ("0 active drivers ([]). There should only be one.", "or for a script set TRITON_INTERPRET"),
+        ("0 active drivers ([]). There should only be one.", "for a script set TRITON_INTERPRET=1"),
         ("[PROTON] Failed to execute cuptiSubscribe with error 39", "another profiler holds CUPTI"),
         ("Failed to execute cuptiSubscribe with error 35", "CUPTI gave no permission"),
         ("Failed to execute cuptiSubscribe with error 2", "CUPTI cannot be used on this platform"),
