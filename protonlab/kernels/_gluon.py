@@ -10,7 +10,7 @@ from protonlab.kernels._layout import PackedWeight
 from protonlab.kernels._options import MatmulOptions
 from protonlab.kernels._problem import Problem
 from protonlab.kernels._row_classes import ClassShape, class_shape
-from protonlab.kernels._triton import sum_parts
+from protonlab.kernels._triton import multiprocessors, sum_parts
 
 _FIRST_TRITON = (3, 9)
 _HAS_GLUON = tuple(int(part) for part in triton.__version__.split(".")[:2]) >= _FIRST_TRITON
@@ -82,7 +82,7 @@ def launch(problem: Problem, options: MatmulOptions) -> None:
         tiles = most * triton.cdiv(row_tiles, shape.strips) * parts
         programs = tiles
         if options.persistent:
-            programs = min(tiles, _multiprocessors(x.device) * shape.programs_per_sm)
+            programs = min(tiles, multiprocessors(x.device) * shape.programs_per_sm)
         head = _rows_of(x, shape.head)
         gluon_kernel[(programs,)](
             head,
@@ -140,7 +140,3 @@ def _rows_of(x: torch.Tensor, rows: int) -> TensorDescriptor:
 
 
 _MOST = 0x7FFF0000  # so large that these dimensions end nothing
-
-
-def _multiprocessors(device: torch.device) -> int:
-    return int(torch.cuda.get_device_properties(device).multi_processor_count)

@@ -81,7 +81,7 @@ def launch(problem: Problem, options: MatmulOptions, *, assembly: bool | None = 
     tiles_n = triton.cdiv(problem.n, options.block_n)
     programs = blocks * tiles_n * options.split_k
     if options.persistent:
-        programs = min(programs, _multiprocessors(x.device) * options.programs_per_sm)
+        programs = min(programs, multiprocessors(x.device) * options.programs_per_sm)
     parts = None
     if options.split_k > 1:
         shape = (options.split_k, problem.rows, problem.n)
@@ -157,7 +157,8 @@ def sum_parts(problem: Problem, parts: torch.Tensor) -> None:
     )
 
 
-def _multiprocessors(device: torch.device) -> int:
+def multiprocessors(device: torch.device) -> int:
+    """Count the multiprocessors of a device; the interpreter runs one program at a time."""
     if device.type == "cpu":
         return 1
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
