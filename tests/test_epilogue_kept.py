@@ -8,6 +8,7 @@ import errno
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from sweeps import synthetic_comparison
@@ -61,7 +62,8 @@ def test_file_is_whole_behind_each_case(tmp_path: Path, name: str) -> None:
     def look(case: EpilogueCase, number: int, count: int) -> None:
         seen.append(loaded(tmp_path / name) if number > 1 else None)
 
-    sweep = sweep_epilogue(CASES, on_case=look, path=tmp_path / name)
+    numbers: Any = {"budget_s": np.float32(2), "seed": np.int64(0)}
+    sweep = sweep_epilogue(CASES, on_case=look, path=tmp_path / name, **numbers)
     assert [each.cases for each in seen if each] == [CASES[:1], CASES[:2]]
     assert seen[2] is not None
     assert seen[2].protocol["stop_reason"] == UNFINISHED

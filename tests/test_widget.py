@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -141,11 +142,14 @@ def test_outside_of_a_notebook_it_is_a_picture() -> None:
     [
         ({"source": "oracle"}, "source='oracle'; give one of 'auto', 'gpu', 'replay'"),
         ({"into": "no name"}, "into='no name' is no name of a variable"),
+        ({"into": 3}, "into=3 is no name of a variable"),
+        ({"case": ("ours", 4)}, "case is of type tuple; give an EpilogueCase, or leave it out"),
+        ({"sweep": "sweep.json.gz"}, "sweep is of type str; give an EpilogueSweep, or leave it"),
     ],
 )
-def test_arguments_that_are_not_legal(wrong: dict[str, str], says: str) -> None:
+def test_arguments_that_are_not_legal(wrong: dict[str, Any], says: str) -> None:
     with pytest.raises(ProtonLabError, match=says):
-        widget(**wrong)
+        EpilogueWidget(**wrong)
 
 
 def test_closing_twice_is_harmless() -> None:

@@ -114,7 +114,11 @@ def sweep_epilogue(
             f"{problem}; protonlab.recorded.epilogue_sweep() was measured on an H200"
         )
     wanted = tuple(epilogue_cases() if cases is None else cases)
-    settings: dict[str, Any] = {"budget_s": budget_s, "protocol": protocol, "seed": seed}
+    settings: dict[str, Any] = {
+        "budget_s": float(budget_s),
+        "protocol": protocol,
+        "seed": int(seed),
+    }
     earlier = None if target is None else kept_sweep(target, wanted, settings)
     run = SweepRun(wanted, {**settings, "within_s": within_s}, earlier)
     try:

@@ -35,5 +35,5 @@ def check_arguments(setup: Any, budget_s: Any, metric: Any, protocol: Any, seed:
         raise MetricError(f"{metric!r} is no metric name; give a string such as 'gbyte/s'")
     if protocol not in get_args(ProtocolName):
         raise ProtonLabError(f"protocol={protocol!r}; use 'sustained' or 'burst'")
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
         raise ProtonLabError(f"seed={seed!r}; give a whole number, 0 or more")

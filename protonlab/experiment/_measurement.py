@@ -74,13 +74,13 @@ class Measurement:
         check_arguments(setup, budget_s, metric, protocol, seed)
         setup = setup and named_setup(setup)
         self._setup, self._budget, self._wanted = setup, float(budget_s), metric
-        self._kind, self._seed = protocol, seed
+        self._kind, self._seed = protocol, int(seed)
         self.state: State = "not started"
         self._on_gpu = has_gpu() and not interpreting()
         self._place = here() if self._on_gpu else nullcontext()
         self._bench: Bench = (CudaBench if self._on_gpu else HostBench)(setup, protocol)
         self._run = PairedRun(
-            self._bench, seed=seed, budget_s=self._budget, has_power_limiter=self._on_gpu
+            self._bench, seed=self._seed, budget_s=self._budget, has_power_limiter=self._on_gpu
         )
         self._slices, self._is_closed = self._go(), False
         self._stop_reason = ""

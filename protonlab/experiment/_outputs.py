@@ -45,7 +45,8 @@ def compared(names: tuple[str, str], first: Outputs, second: Outputs) -> tuple[b
     if ours.keys() != theirs.keys():
         odd = sorted(ours.keys() ^ theirs.keys())[0]
         owner = names[0] if odd in ours else names[1]
-        return False, f"only {owner} returns {odd or 'a tensor'}"
+        alone = "a tensor by itself" if ours and theirs else "a tensor"
+        return False, f"only {owner} returns {odd or alone}"
     exact = True
     for place, tensor in ours.items():
         other = theirs[place]

@@ -82,7 +82,13 @@ class EpilogueWidget(Panel):
         if source not in ("auto", *SOURCES):
             legal = ", ".join(map(repr, ("auto", *SOURCES)))
             raise ProtonLabError(f"source={source!r}; give one of {legal}")
-        if not into.isidentifier():
+        for name, value, kind in (("case", case, EpilogueCase), ("sweep", sweep, EpilogueSweep)):
+            if value is not None and not isinstance(value, kind):
+                raise ProtonLabError(
+                    f"{name} is of type {type(value).__name__}; give an {kind.__name__}, or leave "
+                    "it out"
+                )
+        if not isinstance(into, str) or not into.isidentifier():
             raise ProtonLabError(f"into={into!r} is no name of a variable; give one, as 'epilogue'")
         self._into, self._run = into, Run(self)
         why = gpu_problem() if source == "auto" else None

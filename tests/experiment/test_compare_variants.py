@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import threading
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -155,6 +157,24 @@ def test_outputs_that_differ_are_shown_not_refused() -> None:
     assert found.outputs_equal is False
     assert "Mismatched elements: 127 / 128" in found.outputs
     assert found.warnings[0].startswith("The outputs differ: the result: ")
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (lambda: (scale(), 1), "only one returns a tensor by itself"),
+        (lambda: [scale(), None][1], "only one returns a tensor"),
+    ],
+)
+def test_outputs_of_another_form_are_told(other: Any, says: str) -> None:
+    found = quick(scale, other)
+    assert (found.outputs_equal, found.outputs) == (False, says)
+
+
+def test_seed_of_numpy_is_a_number_like_any_other(tmp_path: Path) -> None:
+    found = quick(seed=np.int64(3))
+    found.save(tmp_path / "c.json")
+    assert found.protocol["seed"] == 3
 
 
 def test_without_proton_a_clock_stands_in_and_only_times_are_known(
