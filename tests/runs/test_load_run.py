@@ -149,6 +149,14 @@ def test_a_url_of_any_file_system_will_do(tmp_path: Path) -> None:
     assert run.ranks == (0,)
 
 
+def test_a_link_lends_the_run_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "2026-11-30").mkdir()
+    record(tmp_path / "2026-11-30", 0, world_size=1)
+    (tmp_path / "latest").symlink_to("2026-11-30")
+    monkeypatch.chdir(tmp_path / "2026-11-30")
+    assert [load_run(each).name for each in ("../latest/", ".")] == ["latest", "2026-11-30"]
+
+
 def test_without_fsspec_folders_of_this_machine_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
