@@ -52,10 +52,16 @@ class StoredText(msgspec.Struct):
 
 
 class StoredColumn(msgspec.Struct):
-    """A metric column, which may have no value left to tell its type by."""
+    """A metric column, which may have no value left to tell its type by.
+
+    Files of before lack what it was called; `MetricColumn.from_raw` says it then.
+    """
 
     raw: str
     kind: Literal["int", "float", "other"]
+    column: str = ""
+    unit: str = ""
+    additive: bool = True
 
 
 class Extra(msgspec.Struct):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -16,10 +16,11 @@ from protonlab.errors import ProfileFormatError
 from protonlab.formats._flatten import column_of, finite, preorder, raw_columns
 from protonlab.formats._kinds import kinds_of
 from protonlab.formats._stored import check_times, convert, repeats_of
-from protonlab.formats._tree import DeviceTable, Extra, collector_paused, decode
+from protonlab.formats._tree import DeviceTable, Extra, StoredColumn, collector_paused, decode
 from protonlab.model import Device, MetricColumn, Profile, ProfileInfo
 from protonlab.model.document import DOCUMENT_VERSION, EXTRA_COLUMNS
 from protonlab.model.frames import (
+    FRAME_COLUMNS,
     HOOK_STATES,
     KINDS,
     BoolArray,
@@ -101,8 +102,7 @@ def _read(
     has_device = ~np.asarray(device_id.isna())
     end = subtree_ends(parent, depth)
     nowhere = np.full(len(names), -1, dtype=np.int8)
-    kinds = {each.raw: each.kind for each in extra.columns}
-    columns, metrics_of = _metric_columns(raw, kinds, len(names))
+    columns, metrics_of = _metric_columns(raw, extra.columns, len(names), source)
     info = replace(info, notes=(*info.notes, *_not_finite(raw, names)))
     frames = pd.DataFrame(
         {
@@ -131,16 +131,29 @@ def _read(
 
 
 def _metric_columns(
-    raw: Mapping[str, tuple[IntArray, list[Any]]], kinds: Mapping[str, str], n: int
+    raw: Mapping[str, tuple[IntArray, list[Any]]],
+    stored: Sequence[StoredColumn],
+    n: int,
+    source: str,
 ) -> tuple[tuple[MetricColumn, ...], dict[str, Any]]:
-    """Make a column of each metric, in the order of `kinds`; ``count``, ``time_ns`` always."""
+    """Make a column of each metric, in the order that is stored; ``count``, ``time_ns`` always."""
+    known = {each.raw: each for each in stored}
     first = ("count", "time (ns)")
     columns: list[MetricColumn] = []
     added: dict[str, Any] = {}
-    for name in dict.fromkeys((*kinds, *first, *sorted(raw))):
+    for name in dict.fromkeys((*known, *first, *sorted(raw))):
         rows, values = raw.get(name, (np.empty(0, dtype=np.int64), []))
+        own = known.get(name)
         column = MetricColumn.from_raw(name, added)
-        data, additive = column_of(rows, values, n, kinds.get(name))
+        if own is not None and own.column:
+            column = MetricColumn(own.column, name, own.unit, own.additive)
+        taken = column.column in (*FRAME_COLUMNS, *added)
+        if taken or (name in first and column.column != MetricColumn.from_raw(name).column):
+            raise ProfileFormatError(
+                f"{source}: protonlab.columns calls the metric {name!r} {column.column!r}, which "
+                f"is {'the name of another column' if taken else 'not what it is called'}"
+            )
+        data, additive = column_of(rows, values, n, own.kind if own else None)
         added[column.column] = data
         columns.append(replace(column, additive=column.additive and additive))
     return tuple(columns), added

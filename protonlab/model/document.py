@@ -33,7 +33,8 @@ def document(profile: Any) -> Iterator[str]:
         "info": dataclasses.asdict(profile.info),
         "frames": {name: _coded(frames[name]) for name in sorted(EXTRA_COLUMNS)},
         "columns": [
-            {"raw": column.raw, "kind": _kind(frames[column.column])} for column in columns
+            dataclasses.asdict(column) | {"kind": _kind(frames[column.column])}
+            for column in columns
         ],
     }
     if profile.repeats is not None:

@@ -36,6 +36,10 @@ def with_value(value: Any, *path: Any) -> Any:
     return change
 
 
+def named(raw: str, column: str) -> dict[str, str]:
+    return {"raw": raw, "kind": "int", "column": column}
+
+
 def coded(name: str, code: int) -> dict[str, list[Any]]:
     return {"names": [name], "codes": [code] * 9}
 
@@ -104,6 +108,14 @@ KERNEL = (0, "children", 0, "children", 0)
         (
             broken(with_value({"frames": {"hook": {"names": [], "codes": [0]}}}, 0, "protonlab")),
             "does not fit the tree's 9 frames",
+        ),
+        (
+            broken(with_value({"columns": [named("bytes", "depth")]}, 0, "protonlab")),
+            "calls the metric 'bytes' 'depth', which is the name of another column",
+        ),
+        (
+            broken(with_value({"columns": [named("time (ns)", "t")]}, 0, "protonlab")),
+            "calls the metric 'time .ns.' 't', which is not what it is called",
         ),
         (broken(lambda tree: tree.append({})), "of length 2"),
     ],

@@ -122,10 +122,12 @@ def test_a_column_that_nothing_describes_is_refused_and_a_described_one_kept(
 ) -> None:
     if suffix == ".parquet":
         pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'protonlab[parquet]'")
-    path, table = tmp_path / f"p{suffix}", small.frames.assign(mine=1.5)
+    path, table = tmp_path / f"p{suffix}", small.frames.assign(mine=1.5, level=3)
+    level = MetricColumn("level", "depth (m)", "m", additive=False)
     with pytest.raises(ProtonLabError, match=r"'mine' that columns does not name.*from_raw\('mine"):
         replace(small, frames=table)
-    profile = replace(small, frames=table, columns=(*small.columns, MetricColumn.from_raw("mine")))
+    columns = (*small.columns, MetricColumn.from_raw("mine"), level)
+    profile = replace(small, frames=table.astype({"level": "Int64"}), columns=columns)
     profile.save(path)
     assert_same(protonlab.load(path), profile)
     profile.frames["later"] = "x"
