@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import signal
@@ -13,17 +12,14 @@ from typing import Any
 
 import pytest
 import torch
-from click.testing import CliRunner, Result
+from sweep_command import CASES, sweep_of_three
 from triton.profiler.hooks.hook import HookManager
 
 from protonlab import load
-from protonlab.cli import main
-from protonlab.epilogue import EpilogueWeights, _sweep, _sweep_run, epilogue_cases, sweep_epilogue
+from protonlab.epilogue import EpilogueWeights, _sweep, _sweep_run, sweep_epilogue
 from protonlab.model.epilogue_sweep import EpilogueCase, EpilogueSweep
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="runs on the interpreter")
-CASES = epilogue_cases((1, 2, 4), ks=(128,), kernels=("ours",), experts=2, n=128)
-SMALL = ("--tokens", "1", "--tokens", "2", "--tokens", "4", "--k", "128", "--n", "128")
 
 
 @pytest.fixture(autouse=True)
@@ -64,11 +60,6 @@ def interrupt_at(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
         return dataclasses.replace(found, make=make)
 
     monkeypatch.setattr(EpilogueWeights, "calls", calls)
-
-
-def command(folder: Path, *arguments: str) -> Result:
-    with contextlib.chdir(folder):
-        return CliRunner(catch_exceptions=False).invoke(main, ["sweep", "s.json", *arguments])
 
 
 def test_what_was_measured_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +103,7 @@ def test_command_says_that_it_was_stopped_and_the_same_one_goes_on(
 ) -> None:
     with monkeypatch.context() as patched:
         interrupt_at(2, patched)
-        result = command(tmp_path, *SMALL, "--experts", "2", "--budget", "0.1")
+        result = sweep_of_three(tmp_path, "--budget=0.1")
     assert result.exit_code == 130
     assert result.stderr.endswith(
         "s.json holds 1 of 3 cases; the same command goes on.\n\nInterrupted.\n"
@@ -121,7 +112,7 @@ def test_command_says_that_it_was_stopped_and_the_same_one_goes_on(
     assert isinstance(before, EpilogueSweep)
     assert before.cases == CASES[:1]
     assert [path.name for path in tmp_path.iterdir()] == ["s.json"]
-    result = command(tmp_path, *SMALL, "--experts", "2", "--budget", "0.1")
+    result = sweep_of_three(tmp_path, "--budget=0.1")
     assert result.exit_code == 0
     assert result.stderr.splitlines()[0] == "s.json is there; what it lacks is measured."
     assert [line[:6] for line in result.stderr.splitlines()[1:3]] == ["2 of 3", "3 of 3"]
@@ -154,7 +145,7 @@ def test_command_that_measured_nothing_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupt_at(1, monkeypatch)
-    result = command(tmp_path, *SMALL, "--experts", "2")
+    result = sweep_of_three(tmp_path)
     assert (result.exit_code, result.stdout) == (130, "")
     assert result.stderr.endswith("\nInterrupted.\n")
     assert list(tmp_path.iterdir()) == []

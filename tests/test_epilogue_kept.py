@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import errno
 from pathlib import Path
@@ -10,17 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from sweep_command import CASES, sweep_of_three
 from sweeps import synthetic_comparison
 
 from protonlab import load
-from protonlab.cli import main
-from protonlab.epilogue import _kept, _sweep, _sweep_run, epilogue_cases, sweep_epilogue
+from protonlab.epilogue import _kept, _sweep, _sweep_run, sweep_epilogue
 from protonlab.errors import ProtonLabError
 from protonlab.model import ProfileInfo
 from protonlab.model.epilogue_sweep import UNFINISHED, EpilogueCase, EpilogueSweep
 
-CASES = epilogue_cases((1, 2, 4), ks=(128,), kernels=("ours",), experts=2, n=128)
 HERE = {"gpu": "a synthetic GPU", "triton": "0.0"}
 
 
@@ -38,13 +35,6 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[EpilogueCase]:
     monkeypatch.setattr(_sweep_run.SweepRun, "measure", measure)
     monkeypatch.setattr(_kept, "machine_here", lambda: HERE)
     return cases
-
-
-def command(folder: Path, *arguments: str) -> Result:
-    shape = ("--tokens", "1", "--tokens", "2", "--tokens", "4", "--k", "128", "--n", "128")
-    with contextlib.chdir(folder):
-        runner = CliRunner(catch_exceptions=False)
-        return runner.invoke(main, ["sweep", "s.json", *shape, "--experts", "2", *arguments])
 
 
 def loaded(path: Path) -> EpilogueSweep:
@@ -91,9 +81,9 @@ def test_what_is_missing_is_measured_and_only_that(
 
 
 def test_whole_sweep_is_not_measured_over(tmp_path: Path, measured: list[EpilogueCase]) -> None:
-    assert command(tmp_path).exit_code == 0
+    assert sweep_of_three(tmp_path).exit_code == 0
     whole = (tmp_path / "s.json").read_bytes()
-    result = command(tmp_path)
+    result = sweep_of_three(tmp_path)
     assert result.exit_code == 1
     assert result.stderr.endswith(
         "Error: s.json holds all of 3 cases; to measure anew, delete it or give another name\n"
@@ -117,7 +107,7 @@ def test_what_was_measured_otherwise_does_not_go_on(
     one = sweep_epilogue(CASES[:1])
     dataclasses.replace(one, **change).save(tmp_path / "s.json")
     old = (tmp_path / "s.json").read_bytes()
-    result = command(tmp_path)
+    result = sweep_of_three(tmp_path)
     assert result.exit_code == 1
     assert says in result.stderr
     assert (tmp_path / "s.json").read_bytes() == old
@@ -126,7 +116,7 @@ def test_what_was_measured_otherwise_does_not_go_on(
 @pytest.mark.parametrize("old", ["old", '{"protonlab_variants": 1}'])
 def test_what_is_no_sweep_is_left_alone(tmp_path: Path, old: str) -> None:
     (tmp_path / "s.json").write_text(old)
-    result = command(tmp_path)
+    result = sweep_of_three(tmp_path)
     assert result.exit_code == 1
     assert result.stderr.endswith("it was left as it is: give another name\n")
     assert (tmp_path / "s.json").read_text() == old
@@ -146,7 +136,7 @@ def test_full_disk_ends_it_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     monkeypatch.setattr(EpilogueSweep, "save", full)
-    result = command(tmp_path)
+    result = sweep_of_three(tmp_path)
     assert result.exit_code == 1
     assert saved == [CASES[:1]]  # not after an hour
     assert result.stderr.endswith("Error: s.json: No space left on device\n")

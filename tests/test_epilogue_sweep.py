@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+import sweep_command
 from sweeps import LONG, SHORT, synthetic_comparison, synthetic_compiled, synthetic_sweep
 
 from protonlab import load
-from protonlab.cli import main
 from protonlab.epilogue import epilogue_cases, in_gbyte_s, reference_lines, sweep_epilogue
 from protonlab.errors import CaptureError, ProfileFormatError, ProtonLabError
 from protonlab.model import Metric
@@ -231,8 +229,7 @@ def test_without_a_hopper_gpu() -> None:
 def test_command_refuses_before_anything_is_measured(
     tmp_path: Path, arguments: list[str], says: str
 ) -> None:
-    with contextlib.chdir(tmp_path):
-        result = CliRunner(catch_exceptions=False).invoke(main, ["sweep", *arguments])
+    result = sweep_command.sweep(tmp_path, *arguments)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"Error: {says}")
     assert list(tmp_path.iterdir()) == []

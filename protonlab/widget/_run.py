@@ -130,5 +130,5 @@ class Run:
                 work.cancel()
                 await asyncio.wait({work})
                 return False
-        panel.say(str(work.result()))
+        panel.say(work.result())
         return True
