@@ -10,7 +10,7 @@ import pandas as pd
 from protonlab.model.clock_alignment import ClockAlignment, jumps_of, shifts_of
 from protonlab.model.collectives import Collectives
 from protonlab.model.lateness import Lateness, Wording
-from protonlab.model.run_notes import on_ranks
+from protonlab.model.sentences import on_ranks
 from protonlab.model.stragglers import Stragglers
 from protonlab.model.units import counted
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from protonlab.model.frames import BoolArray, IntArray
-from protonlab.model.run_notes import printable
+from protonlab.model.sentences import printable
 from protonlab.model.trace import Trace
 from protonlab.model.units import counted
 

@@ -12,7 +12,7 @@ from protonlab.model.clocks import STEADY, ClockReading
 from protonlab.model.epilogue_sweep import EpilogueSweep
 from protonlab.model.profile import Profile
 from protonlab.model.run import Run
-from protonlab.model.run_notes import on_ranks
+from protonlab.model.sentences import on_ranks
 from protonlab.model.trace import Trace
 from protonlab.model.units import counted
 from protonlab.model.variants import VariantComparison

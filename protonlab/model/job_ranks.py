@@ -9,7 +9,7 @@ from typing import Any, Self
 from protonlab.errors import ProtonLabError
 from protonlab.model.manifest import RankManifest
 from protonlab.model.profile import Profile
-from protonlab.model.run_notes import listed
+from protonlab.model.sentences import listed
 from protonlab.model.trace import Trace
 from protonlab.model.units import counted
 

@@ -11,7 +11,7 @@ import scipy
 
 from protonlab.model.frames import BoolArray, FloatArray, IntArray
 from protonlab.model.outliers import OUTLYING, robust_z
-from protonlab.model.run_notes import on_ranks
+from protonlab.model.sentences import on_ranks
 from protonlab.model.stragglers import FEW_RANKS, LEAST_SHARE
 from protonlab.model.units import counted, format_quantity
 

@@ -19,7 +19,8 @@ from protonlab.model.profile import Profile
 from protonlab.model.rank_frames import RankFrames
 from protonlab.model.rank_tables import MergedTree, by_rank, long_table
 from protonlab.model.run_comparison import RunComparison, compare_runs
-from protonlab.model.run_notes import first_of, notes_on_run, on_ranks
+from protonlab.model.run_notes import notes_on_run
+from protonlab.model.sentences import first_of, on_ranks
 from protonlab.model.straggler_search import stragglers_of
 from protonlab.model.stragglers import Stragglers
 from protonlab.model.trace import Trace

@@ -18,7 +18,7 @@ from protonlab.model.comparison import Comparison, compare
 from protonlab.model.frames import FloatArray, IntArray
 from protonlab.model.metrics import Metric
 from protonlab.model.rank_tables import MOST_CELLS, kernel_values
-from protonlab.model.run_notes import on_ranks
+from protonlab.model.sentences import on_ranks
 from protonlab.model.units import counted
 
 

@@ -10,41 +10,10 @@ import numpy as np
 
 from protonlab.model.clocks import IDLE, STEADY
 from protonlab.model.rank_frames import RankFrames
+from protonlab.model.sentences import on_ranks, printable
 from protonlab.model.units import counted
 
-_MOST_RANKS, _MOST_NAMES, _LONGEST_NAME = 12, 4, 60
-
-
-def listed(ranks: Sequence[int]) -> str:
-    """Write ranks for a person, runs of them as ``3 to 7``, at most a dozen pieces."""
-    pieces: list[list[int]] = []
-    for rank in ranks:
-        if pieces and rank == pieces[-1][1] + 1:
-            pieces[-1][1] = rank
-        else:
-            pieces.append([rank, rank])
-    texts: list[str] = []
-    for first, last in pieces:
-        texts += [f"{first} to {last}"] if last > first + 1 else map(str, range(first, last + 1))
-    more = len(texts) - _MOST_RANKS
-    return ", ".join(texts[:_MOST_RANKS]) + (f" and {more} more" if more > 0 else "")
-
-
-def first_of(sentences: Sequence[str], most: int = 3) -> str:
-    """Write the first sentences of many."""
-    more = len(sentences) - most
-    return " ".join(sentences[:most]) + (f" And {more:,} more like that." if more > 0 else "")
-
-
-def printable(name: str, longest: int = _LONGEST_NAME) -> str:
-    """Shorten a name from a file, and replace what a terminal would not print but obey."""
-    text = "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
-def on_ranks(ranks: Sequence[int]) -> str:
-    """Write ``rank 3`` or ``ranks 0 to 7``."""
-    return f"rank{'' if len(ranks) == 1 else 's'} {listed(ranks)}"
+_MOST_NAMES = 4
 
 
 def notes_on_run(run: Any, frames: RankFrames | None) -> Iterator[str]:
@@ -150,7 +119,8 @@ def _kernels(frames: RankFrames) -> Iterator[str]:
     if not len(some):
         return
     names = frames.table["name"].cat.categories
-    first = {int(code): int(row) for code, row in zip(*_first(frames.kernel), strict=True)}
+    codes, rows = np.unique(frames.kernel, return_index=True)
+    first = dict(zip(codes.tolist(), rows.tolist(), strict=True))
     parts = []
     for code in some[:_MOST_NAMES].tolist():
         who = [frames.ranks[at] for at in place[kernel == code].tolist()]
@@ -162,7 +132,3 @@ def _kernels(frames: RankFrames) -> Iterator[str]:
         f"Of {counted(every, 'kernel')}, {len(some)} ran on some ranks alone: "
         f"{'; '.join(parts)}{more}."
     )
-
-
-def _first(codes: Any) -> tuple[Any, Any]:
-    return np.unique(codes, return_index=True)

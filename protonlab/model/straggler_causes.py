@@ -6,7 +6,7 @@ import pandas as pd
 
 from protonlab.model.collectives import collective_rows
 from protonlab.model.profile import Profile
-from protonlab.model.run_notes import printable
+from protonlab.model.sentences import printable
 from protonlab.model.trace import Trace
 from protonlab.model.units import format_quantity
 

@@ -10,7 +10,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.model.arrivals import judge
 from protonlab.model.clock_alignment import align_clocks
 from protonlab.model.collectives import collectives_of
-from protonlab.model.run_notes import first_of
+from protonlab.model.sentences import first_of
 from protonlab.model.straggler_causes import cause
 from protonlab.model.straggler_steps import judge_steps
 from protonlab.model.straggler_totals import judge_totals, kernel_totals

@@ -11,7 +11,7 @@ from protonlab.model.collectives import collective_rows, together_rows
 from protonlab.model.frames import FloatArray
 from protonlab.model.lateness import Lateness, Wording
 from protonlab.model.profile import Profile
-from protonlab.model.run_notes import printable
+from protonlab.model.sentences import printable
 from protonlab.model.stragglers import Stragglers
 from protonlab.model.units import counted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protonlab.model.run_notes import on_ranks
+from protonlab.model.sentences import on_ranks
 
 
 @dataclass(frozen=True)

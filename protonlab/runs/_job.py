@@ -19,6 +19,7 @@ from types import FrameType
 
 from protonlab.errors import ProtonLabError
 from protonlab.model.manifest import MANIFEST_NAME, RankManifest
+from protonlab.model.sentences import on_ranks
 from protonlab.model.units import counted, format_quantity
 from protonlab.runs._rank import CLAIM
 from protonlab.runs._rank_options import VARIABLE, RankOptions
@@ -242,13 +243,7 @@ def _grouped(fates: Mapping[int, str]) -> list[str]:
     ranks: dict[str, list[int]] = {}
     for rank, fate in fates.items():
         ranks.setdefault(fate, []).append(rank)
-    return [f"  {_ranks(each)} {fate}" for fate, each in ranks.items() if fate]
-
-
-def _ranks(numbers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, numbers[:8]))
-    more = f" and {len(numbers) - 8} more" if len(numbers) > 8 else ""
-    return f"rank {shown}" if len(numbers) == 1 else f"ranks {shown}{more}"
+    return [f"  {on_ranks(each)} {fate}" for fate, each in ranks.items() if fate]
 
 
 def _seconds(value: float) -> str:

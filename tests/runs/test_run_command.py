@@ -172,7 +172,7 @@ def test_failure_is_shown_in_one_line(tmp_path: Path) -> None:
         leave(tmp_path, rank, state="failed", error="RuntimeError: " + "peer " * 100, files=("p",))
     lines = Recorded.of(tmp_path).lines
     assert lines[0].endswith("0 of 4 ranks complete, 4 as far as they came")
-    assert lines[1].startswith("  ranks 0, 1, 2, 3 failed: RuntimeError: peer peer")
+    assert lines[1].startswith("  ranks 0 to 3 failed: RuntimeError: peer peer")
     assert lines[1].endswith("peer [...]")
     assert len(lines[1]) < 140
 

@@ -1,0 +1,39 @@
+"""Ranks, and names out of files, as sentences hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_MOST_RANKS, _LONGEST_NAME = 12, 60
+
+
+def listed(ranks: Sequence[int]) -> str:
+    """Write ranks for a person, runs of them as ``3 to 7``, at most a dozen pieces."""
+    pieces: list[list[int]] = []
+    for rank in ranks:
+        if pieces and rank == pieces[-1][1] + 1:
+            pieces[-1][1] = rank
+        else:
+            pieces.append([rank, rank])
+    texts: list[str] = []
+    for first, last in pieces:
+        texts += [f"{first} to {last}"] if last > first + 1 else map(str, range(first, last + 1))
+    more = len(texts) - _MOST_RANKS
+    return ", ".join(texts[:_MOST_RANKS]) + (f" and {more} more" if more > 0 else "")
+
+
+def first_of(sentences: Sequence[str], most: int = 3) -> str:
+    """Write the first sentences of many."""
+    more = len(sentences) - most
+    return " ".join(sentences[:most]) + (f" And {more:,} more like that." if more > 0 else "")
+
+
+def printable(name: str, longest: int = _LONGEST_NAME) -> str:
+    """Shorten a name from a file, and replace what a terminal would not print but obey."""
+    text = "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def on_ranks(ranks: Sequence[int]) -> str:
+    """Write ``rank 3`` or ``ranks 0 to 7``."""
+    return f"rank{'' if len(ranks) == 1 else 's'} {listed(ranks)}"
