@@ -260,7 +260,6 @@ class Measurement:
             "warmup_is_stable": run.warmup.is_stable,
             **bench,
             "made_anew": list(self._made_anew),
-            "rounds": run.pairs.rounds,
             "timer": "Proton, one scope a sample" if by_proton else clock,
             "timer_reason": "" if by_proton or not len(run.pairs) else reason or "",
             "busy": run.pairs.busy,

@@ -60,12 +60,6 @@ class Pairs:
         self._entries.append(_Entry(block, at_s, number))
 
     @property
-    def rounds(self) -> int | None:
-        """How many rounds there are; None where there are none."""
-        numbers = {entry.round for entry in list(self._entries)}
-        return None if None in numbers or not numbers else len(numbers)
-
-    @property
     def by_proton(self) -> bool:
         """Whether Proton told the times of all pairs; otherwise all count by the clock."""
         return all(entry.is_by_proton for entry in self._entries)

@@ -86,7 +86,6 @@ def test_rounds_are_whole_before_width_ends_a_run() -> None:
     run = PairedRun(bench, seed=0, budget_s=60, clock=lambda: bench.now)
     list(run.warm_up())
     list(run.measure(bench.renew))
-    assert run.pairs.rounds == FEWEST_ROUNDS == 6
     assert len(run.pairs) == FEWEST_ROUNDS * BLOCKS_A_ROUND * 2 >= FEWEST_PAIRS
     assert run.stop_reason == f"the interval is narrower than {100 * NARROW:g} %"
 
