@@ -19,6 +19,7 @@ from protonlab import views
 from protonlab.model.evidence import Evidence
 from protonlab.page._outputs import outputs_of
 from protonlab.page._prose import Contents
+from protonlab.views.assets import asset
 
 _OVER_PYTHON = ("%%proton", "%%px", "%%time", "%%capture", "%%prun")  # magics of Python's cells
 
@@ -80,7 +81,7 @@ def render(notebook: NotebookNode, page: Page | None = None) -> str:
         title=page.title or contents.title or page.name,
         contents=contents.listed,
         cells=[cell for cell in cells if cell.body or cell.outputs],
-        style=Markup(_own("page.css") + _highlight_css() + _view_asset("table.css")),
+        style=Markup(_own("page.css") + _highlight_css() + asset("table.css")),
         script=_script(outputs),
         data=Markup(page.data),
         version=version("protonlab"),
@@ -118,16 +119,12 @@ def _script(outputs: str) -> Markup:
     """Scripts that the outputs need, each once."""
     script = views.page_script(outputs) if '<div class="protonlab-figure">' in outputs else ""
     if 'class="protonlab-table"' in outputs:
-        script += f"<script>{_view_asset('table.js')}</script>"
+        script += f"<script>{asset('table.js')}</script>"
     return Markup(script)
 
 
 def _own(name: str) -> str:
     return (files("protonlab.page") / name).read_text("utf-8")
-
-
-def _view_asset(name: str) -> str:
-    return (files(views) / "static" / name).read_text("utf-8")
 
 
 def _highlight_css() -> str:

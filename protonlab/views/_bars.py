@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 
 from protonlab.errors import ProtonLabError
 from protonlab.model import Comparison, Metric, Profile, Run
@@ -13,6 +12,7 @@ from protonlab.model.units import counted
 from protonlab.views.bar_layout import (
     THICK,
     BarsFigure,
+    bar_boxes,
     bar_layout,
     outer_ends,
     value_trace,
@@ -23,7 +23,6 @@ from protonlab.views.compared_bars import compared_bars
 from protonlab.views.hover import caption
 from protonlab.views.layout import empty_layout, title_of
 from protonlab.views.names import (
-    LONGEST_LABEL,
     cleaned,
     shortened,
 )
@@ -164,23 +163,13 @@ def _figure(
         _value_text(metric, *numbers)
         for numbers in zip(rows["value"], rows["low"], rows["high"], strict=True)
     ]
-    bar = pd.DataFrame(
-        {
-            "role": rows["role"].tolist(),
-            "start": 0.0,
-            "width": rows["value"].tolist(),
-            "row": range(len(rows)),
-            "hover": rows["hover"].tolist(),
-            "edge": 0,
-        }
-    )
+    bar = bar_boxes(labels, texts, rows["hover"].tolist())
     names: dict[str, str] = {}
     if stacked:
         parts, names = parts_of(profile, metric, rows, by, found.selection)
-        bar = parts.assign(edge=1)
-    bar["label"] = [shortened(labels[row], LONGEST_LABEL) for row in bar["row"]]
-    bar["aside"] = [texts[row] for row in bar["row"]]
-    bar["text"] = ""
+        bar = parts.join(bar[["label", "aside", "text"]], on="row").assign(edge=1)
+    else:
+        bar = bar.assign(role=rows["role"].tolist(), width=rows["value"].tolist())
     traces = box_traces(bar, names, THICK)
     explained = traces if stacked or needs_legend(bar) else []
     values = rows[["value", "low", "high"]].to_numpy(dtype=np.float64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 import pandas as pd
@@ -13,6 +12,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.model.assembly import Passage
 from protonlab.model.compiled import PTX, SASS, CompiledComparison
 from protonlab.model.units import MISSING
+from protonlab.views.assets import asset
 from protonlab.views.names import cleaned, escaped, shortened
 
 _LONGEST = 60
@@ -48,7 +48,7 @@ class CompiledTable:
         head = "".join(f'<th scope="col">{_text(name)}</th>' for name in heads)
         title = f"{compared.a.kernel}, compiled for {compared.a.target}"
         return (
-            f"<div><style>{_style('compiled.css')}</style>"
+            f"<div><style>{asset('compiled.css')}</style>"
             f'<table class="protonlab-compiled"><caption>{_text(title)}</caption>'
             f"<thead><tr>{head}</tr></thead>{''.join(self._groups(rows))}</table>"
             f"{self._notes()}</div>"
@@ -114,7 +114,7 @@ class PTXDifference:
         """HTML that scrolls, with its style; it loads nothing and needs no script."""
         heads = "".join(f'<th scope="col" colspan="2">{_text(name)}</th>' for name in self.names)
         return (
-            f'<div class="protonlab-ptx" tabindex="0"><style>{_style("compiled.css")}</style>'
+            f'<div class="protonlab-ptx" tabindex="0"><style>{asset("compiled.css")}</style>'
             f'<table class="protonlab-both"><thead><tr>{heads}</tr></thead>'
             f"<tbody>{''.join(self._rows())}</tbody></table>"
             "</div>"
@@ -194,7 +194,3 @@ def _change(one: Any, other: Any) -> str:
 
 def _text(value: str) -> str:
     return escaped(cleaned(value))
-
-
-def _style(name: str) -> str:
-    return (resources.files("protonlab.views") / "static" / name).read_text("utf-8")

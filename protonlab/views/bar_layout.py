@@ -7,13 +7,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from protonlab.model import Metric
 from protonlab.model.frames import FloatArray
 from protonlab.views import theme
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.layout import STANDOFF, layout_of, names_axis
-from protonlab.views.names import LONGEST_TICK, escaped, text_width, told_apart, unmarked
+from protonlab.views.names import (
+    LONGEST_LABEL,
+    LONGEST_TICK,
+    cleaned,
+    escaped,
+    shortened,
+    text_width,
+    told_apart,
+    unmarked,
+)
 from protonlab.views.reference_lines import ReferenceLine, notes_of, shapes_of
 
 THICK = 0.8  # of a row: a bar
@@ -77,6 +87,29 @@ def bar_layout(
     layout["annotations"] += notes_of(lines, metric, reach)
     layout["margin"]["r"] = after
     return layout
+
+
+def bar_boxes(labels: Sequence[str], texts: Sequence[str], hovers: Sequence[str]) -> pd.DataFrame:
+    """Describe bars from zero, as `box_traces` needs it but for role and width.
+
+    Parameters
+    ----------
+    labels, texts
+        As `bar_layout` takes them.
+    hovers
+        Escaped.
+    """
+    return pd.DataFrame(
+        {
+            "start": 0.0,
+            "row": np.arange(len(labels), dtype=np.float64),
+            "label": [shortened(cleaned(label), LONGEST_LABEL) for label in labels],
+            "aside": texts,
+            "text": "",
+            "hover": hovers,
+            "edge": 0,
+        }
+    )
 
 
 def _value_room(values: FloatArray, texts: Sequence[str]) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from protonlab.model.units import counted, plain
 from protonlab.views.bar_layout import (
     THICK,
     BarsFigure,
+    bar_boxes,
     bar_layout,
     outer_ends,
     value_trace,
@@ -26,7 +27,6 @@ from protonlab.views.differences import difference_roles, difference_words
 from protonlab.views.hover import caption, hover_text
 from protonlab.views.layout import empty_layout, title_of
 from protonlab.views.names import (
-    LONGEST_LABEL,
     cleaned,
     escaped,
     shortened,
@@ -133,18 +133,8 @@ def _figure(
 
 
 def _boxes(comparison: Comparison, rows: pd.DataFrame, texts: list[str]) -> pd.DataFrame:
-    labels = [shortened(cleaned(str(label)), LONGEST_LABEL) for label in rows["label"]]
-    return pd.DataFrame(
-        {
-            "start": 0.0,
-            "row": np.arange(len(rows), dtype=np.float64),
-            "label": labels,
-            "aside": texts,
-            "text": "",
-            "hover": [_hover(comparison, row) for row in rows.to_dict("records")],
-            "edge": 0,
-        }
-    )
+    hovers = [_hover(comparison, row) for row in rows.to_dict("records")]
+    return bar_boxes([str(label) for label in rows["label"]], texts, hovers)
 
 
 def _bounds(rows: pd.DataFrame) -> FloatArray:

@@ -10,7 +10,6 @@ import io
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from typing import Any, Self
 
 from rich import box
@@ -18,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from protonlab.views.assets import asset
 from protonlab.views.columns import Column
 from protonlab.views.names import escaped, told_apart
 from protonlab.views.sources import Sources
@@ -106,7 +106,7 @@ class KernelTable:
     def html(self) -> str:
         """HTML of the table with its style and its script; it loads nothing."""
         note = f'<p class="protonlab-note">{escaped(self.note)}</p>' if self.note else ""
-        style = f"<style>{_asset('table.css')}</style>"
+        style = f"<style>{asset('table.css')}</style>"
         if not self.names:
             title = f'<p class="protonlab-note">{escaped(self.title)}</p>'
             return f"<div>{style}{title}{note}</div>"
@@ -121,7 +121,7 @@ class KernelTable:
         return (
             f'<div>{style}<table class="protonlab-table"><caption>{escaped(self.title)}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
-            f"<script>{_asset('table.js')}</script></div>"
+            f"<script>{asset('table.js')}</script></div>"
         )
 
     def _cells(self, row: int, cells: Sequence[str], name: str) -> str:
@@ -140,7 +140,3 @@ def _bar(percent: float, column: Column) -> str:
         return f'<i style="width: {percent:.1f}%"></i>'
     side = "less" if percent < 0 else "more"
     return f'<i class="{side}" style="width: {abs(percent) / 2:.1f}%"></i>'
-
-
-def _asset(name: str) -> str:
-    return (resources.files("protonlab.views") / "static" / name).read_text("utf-8")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from importlib import resources
 from typing import Any
 
 from plotly.offline import get_plotlyjs
+
+from protonlab.views.assets import asset
 
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
 _FIGURE = re.compile(
@@ -38,7 +39,7 @@ def drawing_source(views: Iterable[str], more: Iterable[str] = ()) -> str:
         Files that it needs besides.
     """
     parts = [part for view in views for part in _VIEWS.get(view, ())]
-    return "".join(map(_source, dict.fromkeys((*_DRAWING, *parts, *more))))
+    return "".join(map(asset, dict.fromkeys((*_DRAWING, *parts, *more))))
 
 
 def kernel_source() -> str:
@@ -54,11 +55,7 @@ def panel_source(panel: str) -> str:
     panel
         Code that may call ``plotlyFrom(model)``, ``recolour``, ``isDark`` and ``followTheme``.
     """
-    return "\n".join((_source("theme.js"), _source("plotly.js"), panel))
-
-
-def _source(name: str) -> str:
-    return (resources.files("protonlab.views") / "static" / name).read_text("utf-8")
+    return "\n".join((asset("theme.js"), asset("plotly.js"), panel))
 
 
 def page_script(figures: str) -> str:

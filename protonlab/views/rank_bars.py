@@ -15,6 +15,7 @@ from protonlab.model.units import counted
 from protonlab.views.bar_layout import (
     THICK,
     BarsFigure,
+    bar_boxes,
     bar_layout,
     outer_ends,
     value_trace,
@@ -24,10 +25,8 @@ from protonlab.views.boxes import box_traces, needs_legend
 from protonlab.views.hover import caption, hover_text
 from protonlab.views.layout import empty_layout, title_of
 from protonlab.views.names import (
-    LONGEST_LABEL,
     cleaned,
     escaped,
-    shortened,
 )
 from protonlab.views.rank_words import WAITING, collective_names, rank_name, run_notes, where_of
 from protonlab.views.reference_lines import ReferenceLine
@@ -133,19 +132,7 @@ def _of_kernels(run: Run, metric: Metric, top: int, title: str) -> BarsFigure:
             f"on {counted(int(row['ranks']), 'rank')}",
         ]
         hovers.append(hover_text(str(row["label"]), str(row["name"]), *lines))
-    boxes = pd.DataFrame(
-        {
-            "role": "kernel",
-            "start": 0.0,
-            "width": values[:, 0],
-            "row": range(len(table)),
-            "hover": hovers,
-            "label": [shortened(label, LONGEST_LABEL) for label in labels],
-            "aside": texts,
-            "text": "",
-            "edge": 0,
-        }
-    )
+    boxes = bar_boxes(labels, texts, hovers).assign(role="kernel", width=values[:, 0])
     traces = [*box_traces(boxes, None, THICK), *whisker_traces(values)]
     return _figure(metric, labels, values, texts, traces, [], title, notes, boxes)
 
