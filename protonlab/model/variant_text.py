@@ -21,6 +21,8 @@ _HEADER = ("", "median", "5 % to 95 %", "time of a call")
 def verdict(comparison: Any) -> str:
     """Say in one sentence which variant is faster; `VariantComparison.verdict`."""
     sentence = _verdict(comparison)
+    if comparison.outputs_equal is False:
+        sentence = f"{sentence}; but their outputs differ"
     if comparison.info.backend.startswith("interpreter"):
         return f"{sentence}; on the interpreter, where times say nothing about a GPU"
     return sentence

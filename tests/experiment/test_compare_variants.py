@@ -156,6 +156,7 @@ def test_outputs_that_differ_are_shown_not_refused() -> None:
     found = quick(scale, lambda: scale(3.0))
     assert found.outputs_equal is False
     assert "Mismatched elements: 127 / 128" in found.outputs
+    assert "; but their outputs differ" in found.verdict
     assert found.warnings[0].startswith("The outputs differ: the result: ")
 
 
