@@ -10,7 +10,7 @@ import click
 from protonlab.cli._page import page_path, write_views
 from protonlab.cli._run_view import FOLDER_OR_FILE, diff_runs
 from protonlab.cli._source import read_profile_of
-from protonlab.cli._terminal import print_tree
+from protonlab.cli._terminal import DEPTH, ORDER, print_tree
 from protonlab.errors import ProtonLabError
 
 
@@ -24,14 +24,8 @@ from protonlab.errors import ProtonLabError
     show_default=True,
     help="What to compare, in proton-viewer's words: avg_time/us, gbyte/s.",
 )
-@click.option("-d", "--depth", type=click.IntRange(min=0), help="Deepest frames to print.")
-@click.option(
-    "--order",
-    type=click.Choice(["recorded", "widest"]),
-    default="recorded",
-    show_default=True,
-    help="Order of the frames below each frame.",
-)
+@DEPTH
+@ORDER
 @click.option("--flame", is_flag=True, help="Write a page with flame graph, bars and table.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="The page to write, for --flame."

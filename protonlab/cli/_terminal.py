@@ -10,12 +10,23 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from protonlab.views.text_tree import TextTree
 
 _ROOM = 20  # characters that are left to names
+# Options of commands that print a tree.
+DEPTH = click.option("-d", "--depth", type=click.IntRange(min=0), help="Deepest frames to print.")
+ORDER = click.option(
+    "--order",
+    type=click.Choice(["recorded", "widest"]),
+    default="recorded",
+    show_default=True,
+    help="Order of the frames below each frame.",
+)
 
 
 def printable(text: str) -> str:

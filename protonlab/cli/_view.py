@@ -12,7 +12,7 @@ import click
 from protonlab.cli._page import page_path, write_views
 from protonlab.cli._run_view import FOLDER_OR_FILE, path_for, view_run
 from protonlab.cli._source import kind_of, read_source
-from protonlab.cli._terminal import print_tree, printable
+from protonlab.cli._terminal import DEPTH, ORDER, print_tree, printable
 from protonlab.errors import ProtonLabError
 
 if TYPE_CHECKING:
@@ -31,14 +31,8 @@ _MOST_NAMES, _LONGEST_NAME = 12, 76
 )
 @click.option("-i", "--include", metavar="REGEX", help="Only kernels whose name matches.")
 @click.option("-e", "--exclude", metavar="REGEX", help="No kernels whose name matches.")
-@click.option("-d", "--depth", type=click.IntRange(min=0), help="Deepest frames to print.")
-@click.option(
-    "--order",
-    type=click.Choice(["recorded", "widest"]),
-    default="recorded",
-    show_default=True,
-    help="Order of the frames below each frame.",
-)
+@DEPTH
+@ORDER
 @click.option(
     "--flame", is_flag=True, help="Write a page: flame graph, bars, table; a trace's timeline."
 )
