@@ -113,6 +113,8 @@ def judged(
             f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for profiles; a "
             "comparison of variants holds one metric"
         )
+    if absolute and not (after is not None and isinstance(before, VariantComparison)):
+        raise ProtonLabError("absolute is for a comparison of variants held against a baseline's")
     if after is None:
         if not isinstance(before, VariantComparison):
             raise ProtonLabError(

@@ -121,7 +121,9 @@ class Gate:
                 f"passed, but a slowdown beyond {allowed} is not ruled out: {', '.join(open_)}; "
                 "measuring longer narrows the interval"
             )
-        return f"passed: nothing of {len(judged)} is slower by more than {allowed}"
+        none = judged[0].name if len(judged) == 1 else f"none of {len(judged)}"
+        is_slower = "is not slower" if len(judged) == 1 else "is slower"
+        return f"passed: {none} {is_slower} by more than {allowed}"
 
     def __repr__(self) -> str:
         return "\n".join(

@@ -230,7 +230,8 @@ def walk(
 
 def deeper(hidden: int, depth: int | None) -> list[str]:
     """Say how many frames are too deep to be shown."""
-    return [f"{counted(hidden, 'frame')} below depth {depth} are not shown."] if hidden else []
+    be = "is" if hidden == 1 else "are"
+    return [f"{counted(hidden, 'frame')} below depth {depth} {be} not shown."] if hidden else []
 
 
 def _descend(children: dict[int, list[int]]) -> Iterator[tuple[int, str, int]]:

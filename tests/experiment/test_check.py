@@ -148,7 +148,7 @@ def test_kernels_that_are_new_or_gone_count_in_the_total() -> None:
 def test_kernel_that_is_to_be_judged_and_is_gone_is_named() -> None:
     before, after = repeated(k=around(1000), g=around(10_000)), repeated(g=around(10_000))
     gate = check(before, after, include="k")
-    assert "passed: nothing of 1 is slower" in gate.summary
+    assert "passed: total is not slower" in gate.summary
     assert "  k: gone, 10.0 µs before, and nothing to judge" in repr(gate).splitlines()
     assert "| k | 10.0 µs | – | – | – (10 and 10 repeats) | gone |" in gate.to_markdown()
     assert 'tests="1"' in gate.to_junit()
@@ -174,6 +174,8 @@ def test_notes_tell_of_versions_and_of_what_the_measurement_warned_of() -> None:
         (variants(1.0).first(1), None, {}, "no interval follows from 1 pair of overlap"),
         (variants(1.0), variants(1.0).first(1), {}, "no interval follows from 16 and 1 pairs"),
         (variants(1.0), None, {"metric": "time/us"}, "metric is for profiles; a comparison"),
+        (variants(1.0), None, {"absolute": True}, "absolute is for a comparison of variants held"),
+        (repeated(k=(1, 2)), repeated(k=(1, 2)), {"absolute": True}, "absolute is for a compar"),
         (variants(1.0), None, {"include": "a", "metric": "b"}, "metric and include are for prof"),
         (variants(1.0), variants(1.0, metric=TIME), {}, "has metric gbyte/s, the candidate time"),
         (
