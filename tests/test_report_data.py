@@ -115,6 +115,15 @@ def test_timeline_says_how_its_trace_was_measured(tmp_path: Path) -> None:
     assert row[4].startswith("2026-")
 
 
+def test_figures_of_a_sweep_say_once_how_all_of_it_was_measured(tmp_path: Path) -> None:
+    sweep = recorded.epilogue_sweep()
+    figures = (protonlab.overlap_by_tokens(sweep, k=k) for k in (256, 5760))
+    (row,) = measured(export(tmp_path, shown(*figures)))
+    assert row[:2] == [f"epilogue sweep, {len(sweep.cases)} cases", "NVIDIA H200"]
+    clocks = sweep.to_pairs()["sm_clock_mhz"]
+    assert row[3].startswith(f"SM {clocks.min():.0f}–{clocks.max():.0f} MHz, memory ")
+
+
 def ranks_of(count: int) -> dict[int, protonlab.Profile]:
     """Ranks that recorded the same, rank 5 of them under another driver and with a low clock."""
     one = recorded.gpt_compiled()

@@ -8,8 +8,11 @@ from dataclasses import asdict, dataclass, fields
 from statistics import median
 from typing import Any, Self
 
+import pandas as pd
+
 from protonlab.model.clocks import STEADY, ClockReading
 from protonlab.model.epilogue_sweep import EpilogueSweep
+from protonlab.model.info import ProfileInfo
 from protonlab.model.profile import Profile
 from protonlab.model.run import Run
 from protonlab.model.sentences import on_ranks
@@ -47,7 +50,7 @@ class Evidence:
     when: str
 
     @classmethod
-    def of(cls, measured: Profile | Trace | EpilogueSweep) -> Self:
+    def of(cls, measured: Profile | Trace) -> Self:
         """Put the `info` of something measured into words."""
         info = measured.info
         name = info.name or type(measured).__name__.lower()
@@ -75,13 +78,20 @@ class Evidence:
     @classmethod
     def of_variants(cls, comparison: VariantComparison) -> Self:
         """Put how a comparison was measured into words, the clocks from beside its pairs."""
-        info = comparison.info
-        beside = ("sm_clock_mhz", "memory_clock_mhz", "power_w", "temperature_c")
-        readings = [
-            ClockReading("", "", *map(_known, row))
-            for row in comparison.pairs[list(beside)].itertuples(index=False, name=None)
-        ]
         name = " against ".join(comparison.names)
+        return cls._of_pairs(name, comparison.info, comparison.pairs)
+
+    @classmethod
+    def of_sweep(cls, sweep: EpilogueSweep) -> Self:
+        """Put how a sweep was measured into words, the clocks of all of its cases."""
+        name = f"epilogue sweep, {counted(len(sweep.cases), 'case')}"
+        return cls._of_pairs(name, sweep.info, sweep.to_pairs())
+
+    @classmethod
+    def _of_pairs(cls, name: str, info: ProfileInfo, pairs: pd.DataFrame) -> Self:
+        beside = ["sm_clock_mhz", "memory_clock_mhz", "power_w", "temperature_c"]
+        known = pairs.reindex(columns=beside).itertuples(index=False, name=None)
+        readings = [ClockReading("", "", *map(_known, row)) for row in known]
         where = info.gpu or info.backend
         return cls(name, where, _versions(info.versions), _clocks(readings), info.when)
 
@@ -107,7 +117,7 @@ def _known(value: float) -> Any:
     return None if math.isnan(value) else value
 
 
-def _where(measured: Profile | Trace | EpilogueSweep) -> str:
+def _where(measured: Profile | Trace) -> str:
     info = measured.info
     return measured.where if isinstance(measured, Profile) else info.gpu or info.backend
 

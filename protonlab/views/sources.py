@@ -45,7 +45,9 @@ class Sources:
             elif isinstance(argument, VariantComparison) and len(argument):
                 carried = argument.profiles or ()
                 measured.append(Evidence.of_variants(argument))
-            elif isinstance(argument, Profile | Trace | EpilogueSweep):
+            elif isinstance(argument, EpilogueSweep):
+                measured.append(Evidence.of_sweep(argument))
+            elif isinstance(argument, Profile | Trace):
                 carried = (argument,) if isinstance(argument, Profile) else ()
                 measured.append(Evidence.of(argument))
             profiles |= {id(each): each for each in carried}
