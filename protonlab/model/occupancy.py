@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from protonlab.model.frames import IntArray
@@ -67,28 +69,61 @@ def stretches(start: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
     return start[first], reached[last]
 
 
-def occupancies(trace: Any) -> list[Occupancy]:
-    """Say when each GPU of a `Trace` was at work, then each of its streams.
+@dataclass(frozen=True)
+class _GPU:
+    """What ran on one GPU, a row each; rows of a stream lie next to each other."""
+
+    name: str
+    streams: dict[int, slice]  # by position in `Trace.lanes`
+    start: IntArray
+    end: IntArray
+    label: npt.NDArray[np.object_]
+
+
+def _gpus(trace: Any) -> list[_GPU]:
+    """Part a trace's work by GPU.
 
     Lanes of one process are taken for those of one GPU, as in torch.profiler's traces; Proton's do
     not say which GPU a stream is of.
     """
-    events, lanes = trace.events, trace.gpu_lanes
-    rows = events["lane"].isin(lanes) & events["kind"].isin(BUSY_KINDS)
-    lane = events.loc[rows, "lane"].to_numpy()
-    start = events.loc[rows, trace.start].to_numpy()
-    end = start + events.loc[rows, trace.duration].to_numpy(dtype=np.int64)
-    processes = list(dict.fromkeys(trace.lanes[each].process for each in lanes))
+    numbers: dict[Any, int] = {}
+    number_of_lane = np.full(len(trace.lanes), -1)
+    for at in trace.gpu_lanes:
+        number_of_lane[at] = numbers.setdefault(trace.lanes[at].process, len(numbers))
+    events = trace.events
+    events = events[events["kind"].isin(BUSY_KINDS)]
+    lane = events["lane"].to_numpy(dtype=np.int64)
+    number = number_of_lane[lane]
+    order = np.lexsort((lane, number))[np.count_nonzero(number < 0) :]
+    lane, number, events = lane[order], number[order], events.iloc[order]
+    start = events[trace.start].to_numpy(dtype=np.int64)
+    end = start + events[trace.duration].to_numpy(dtype=np.int64)
+    label = events["label"].astype(object).to_numpy()
+    return [
+        _GPU(
+            "GPU" if len(numbers) == 1 else f"GPU {process}",
+            {int(lane[rows][each.start]): each for each in _equal_ones(lane[rows])},
+            *(column[rows] for column in (start, end, label)),
+        )
+        for process, rows in zip(numbers, _equal_ones(number), strict=True)
+    ]
+
+
+def _equal_ones(values: IntArray) -> list[slice]:
+    """Where equal values lie next to each other."""
+    edges = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
+    return [slice(first, last) for first, last in pairwise(edges) if first < last]
+
+
+def occupancies(trace: Any) -> list[Occupancy]:
+    """Say when each GPU of a `Trace` was at work, then each of its streams."""
     found = []
-    for process in processes:
-        own = [each for each in lanes if trace.lanes[each].process == process]
-        on_gpu = np.isin(lane, own)
-        window = int(start[on_gpu].min()), int(end[on_gpu].max())
-        name = "GPU" if len(processes) == 1 else f"GPU {process}"
-        wanted = [(name, None, on_gpu), *((trace.lanes[at].name, at, lane == at) for at in own)]
-        for title, position, chosen in wanted:
-            parts = stretches(start[chosen], end[chosen])
-            found.append(Occupancy(title, position, int(chosen.sum()), *window, *parts))
+    for gpu in _gpus(trace):
+        window = int(gpu.start.min()), int(gpu.end.max())
+        streams = [(trace.lanes[at].name, at, rows) for at, rows in gpu.streams.items()]
+        for name, lane, rows in [(gpu.name, None, slice(0, len(gpu.start))), *streams]:
+            parts = stretches(gpu.start[rows], gpu.end[rows])
+            found.append(Occupancy(name, lane, rows.stop - rows.start, *window, *parts))
     return found
 
 
@@ -109,31 +144,24 @@ def idle_table(trace: Any) -> pd.DataFrame:
 
 def gap_table(trace: Any) -> pd.DataFrame:
     """`Trace.gaps` for a `Trace`."""
-    events, unit = trace.events, trace.unit
-    rows = events["lane"].isin(trace.gpu_lanes) & events["kind"].isin(BUSY_KINDS)
-    work = events.loc[rows]
-    start = work[trace.start].to_numpy()
-    end = start + work[trace.duration].to_numpy(dtype=np.int64)
-    label = work["label"].astype(object).to_numpy()
-    by_start, by_end = np.argsort(start, kind="stable"), np.argsort(end, kind="stable")
-    tables = []
-    for each in (each for each in occupancies(trace) if each.lane is None):
-        begins, ends = each.ends[:-1], each.starts[1:]
-        before = by_end[np.searchsorted(end[by_end], begins, side="right") - 1]
-        after = by_start[np.searchsorted(start[by_start], ends, side="left")]
-        tables.append(
-            pd.DataFrame(
-                {
-                    "name": each.name,
-                    f"start_{unit}": begins,
-                    f"duration_{unit}": ends - begins,
-                    "before": label[before],
-                    "after": label[after],
-                }
-            )
-        )
-    if not tables:
-        names = ("name", f"start_{unit}", f"duration_{unit}", "before", "after")
-        return pd.DataFrame(columns=list(names))
-    table = pd.concat(tables, ignore_index=True)
+    unit = trace.unit
+    none = np.empty(0, dtype=np.int64)
+    gpus = _gpus(trace) or [_GPU("GPU", {}, none, none, none.astype(object))]
+    table = pd.concat([_gaps_of(gpu, unit) for gpu in gpus], ignore_index=True)
     return table.sort_values(f"duration_{unit}", ascending=False, kind="stable", ignore_index=True)
+
+
+def _gaps_of(gpu: _GPU, unit: str) -> pd.DataFrame:
+    starts, ends = stretches(gpu.start, gpu.end)
+    begins, stops = ends[:-1], starts[1:]
+    by_start, by_end = np.argsort(gpu.start, kind="stable"), np.argsort(gpu.end, kind="stable")
+    before = by_end[np.searchsorted(gpu.end[by_end], begins, side="right") - 1]
+    after = by_start[np.searchsorted(gpu.start[by_start], stops, side="left")]
+    columns = {
+        "name": gpu.name,
+        f"start_{unit}": begins,
+        f"duration_{unit}": stops - begins,
+        "before": gpu.label[before],
+        "after": gpu.label[after],
+    }
+    return pd.DataFrame(columns)

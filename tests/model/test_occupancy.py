@@ -68,6 +68,15 @@ def test_gpus_of_one_process_are_kept_apart() -> None:
     assert trace.gaps["duration_ns"].tolist() == [80_000]
 
 
+def test_neighbours_of_a_gap_ran_on_its_own_gpu() -> None:
+    both = [launch("a", 0, 10), launch("b", 40, 10)]
+    other = [launch("c", 5, 5, device=1), launch("d", 40, 5, device=1)]
+    gaps = trace_of([*both, *other]).gaps
+    assert gaps[["name", "before", "after"]].to_numpy().tolist() == [
+        ["GPU 0", "a", "b"], ["GPU 1", "c", "d"],
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "path", sorted(PROFILES.glob("*trace*.chrome_trace*")), ids=lambda path: path.name
 )
