@@ -115,7 +115,8 @@ class PTXDifference:
         heads = "".join(f'<th scope="col" colspan="2">{_text(name)}</th>' for name in self.names)
         return (
             f'<div class="protonlab-ptx" tabindex="0"><style>{asset("compiled.css")}</style>'
-            f'<table class="protonlab-both"><thead><tr>{heads}</tr></thead>'
+            f'<table class="protonlab-both"><colgroup>{"<col>" * 4}</colgroup>'
+            f"<thead><tr>{heads}</tr></thead>"
             f"<tbody>{''.join(self._rows())}</tbody></table>"
             "</div>"
         )

@@ -107,6 +107,8 @@ def test_gallery_notebook_in_jupyterlab(lab: Lab, tab: Tab) -> None:
     page.locator(f"{PANEL} summary").click()
     page.wait_for_selector(f"{PANEL} .protonlab-compiled")
     page.locator(f"{PANEL} button >> text=Show both PTX").click()
+    both = page.locator(f"{PANEL} .protonlab-ptx")
+    assert both.evaluate("box => box.scrollWidth <= box.clientWidth")  # beside each other, in view
     tab.screenshot("epilogue_dark")
     colour = page.locator(f"{PANEL} .chart .xtitle").evaluate("node => node.style.fill")
     assert colour == "rgb(163, 171, 181)"  # the muted text of a dark page
