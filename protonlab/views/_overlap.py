@@ -107,7 +107,7 @@ def _bandwidth(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
             f"{name}, {count:,} tokens: {value:,.0f} GB/s; {escaped(verdict)}"
             for count, value, verdict in zip(at, values, rows["verdict"], strict=True)
         ]
-        yield _line(at, values, f"{name}, median", colour, dash, hovers)
+        yield _line(at, values, f"{name}: median, 5 to 95 % of samples", colour, dash, hovers)
 
 
 def _difference(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,9 @@ def test_both_medians_in_their_bands() -> None:
     figure = overlap_by_tokens(SWEEP, k=256)
     lines = [trace for trace in figure.data if trace.showlegend]
     bands = [trace for trace in figure.data if trace.fill == "toself"]
-    assert [line.name for line in lines] == ["overlap, median", "serial, median"]
+    assert [line.name for line in lines] == [
+        "overlap: median, 5 to 95 % of samples", "serial: median, 5 to 95 % of samples",
+    ]  # fmt: skip
     for side, line in enumerate(lines):
         assert list(line.x) == [1, 4, 16, 64]
         wanted = [1.2 * sizes[side] for sizes in SHORT.values()]
