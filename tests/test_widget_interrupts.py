@@ -3,8 +3,29 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
+from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
+
+STATE = "(panel.running, panel._run.is_going_on, panel.words['status'])"
+INTERRUPTED = "(False, False, 'Interrupted.')"
+
+
+def told(client: BlockingKernelClient, expression: str) -> str:
+    """What the kernel answers."""
+    asked = client.execute("1", user_expressions={"value": expression})
+    while (reply := client.get_shell_msg(timeout=10))["parent_header"]["msg_id"] != asked:
+        pass
+    return str(reply["content"]["user_expressions"]["value"]["data"]["text/plain"])
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    for _ in range(100):
+        if holds():
+            return
+        time.sleep(0.1)
+    raise TimeoutError("it did not come true within 10 s")
 
 
 def test_an_interrupt_stops_the_run_whether_a_cell_waits_or_none_runs() -> None:
@@ -31,22 +52,15 @@ def test_an_interrupt_stops_the_run_whether_a_cell_waits_or_none_runs() -> None:
         reply = client.get_shell_msg(timeout=30)
         assert reply["parent_header"]["msg_id"] == waiting
         assert reply["content"]["status"] == "error"
-        state = {"state": "(panel.running, panel._run.is_going_on, panel.words['status'])"}
-        client.execute("await panel.stopped()", user_expressions=state)
-        reply = client.get_shell_msg(timeout=10)
-        shown = reply["content"]["user_expressions"]["state"]["data"]["text/plain"]
-        assert shown == "(False, False, 'Interrupted.')"
+        client.execute_interactive("await panel.stopped()", timeout=10)
+        assert told(client, STATE) == INTERRUPTED
 
         again = "panel.say('')\npanel.running = True"  # and now no cell waits
         for _ in range(2):
             client.execute_interactive(again, timeout=10)
-            time.sleep(0.5)
+            wait_until(lambda: told(client, "panel._run.is_going_on") == "True")
             manager.interrupt_kernel()
-            time.sleep(0.5)
-            client.execute("1", user_expressions=state)
-            reply = client.get_shell_msg(timeout=10)
-            shown = reply["content"]["user_expressions"]["state"]["data"]["text/plain"]
-            assert shown == "(False, False, 'Interrupted.')"
+            wait_until(lambda: told(client, STATE) == INTERRUPTED)
         late = "import time\nprint('sleeps')\ntime.sleep(20)"  # a cell is interrupted as ever
         sleeping = client.execute(late)
         while client.get_iopub_msg(timeout=30)["content"].get("text") != "sleeps\n":
