@@ -30,6 +30,21 @@ def test_plain_python_gets_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert sum("attention_kernel" in line for line in rest) > 0
 
 
+def test_kernels_are_listed_in_microseconds_and_what_is_left_out_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    trace = protonlab.recorded.gpt_trace()
+    display.show_trace(trace)
+    *_, head = (lines := capsys.readouterr().out.splitlines())[:4]
+    assert head.split() == ["count", "time/us", "min/us", "median/us", "max/us"]
+    *label, count, total, _, _, _ = lines[4].split()
+    widest = trace.kernels.iloc[0]
+    assert (label, int(count)) == ([widest["label"]], widest["count"])
+    assert total == f"{widest['time_ns'] / 1000:,.2f}"
+    assert lines[-1] == f"{len(trace.kernels) - 20} more with less time"
+    assert max(map(len, lines[3:])) < 120
+
+
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [

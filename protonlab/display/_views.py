@@ -11,13 +11,13 @@ from IPython.core.display_functions import display
 from protonlab.display._summary import Summary, summary
 from protonlab.front_end import front_end
 from protonlab.model import Comparison, Profile, Trace, VariantComparison, format_quantity
-from protonlab.model.units import round_digits
 from protonlab.views import bars, distribution_table, flame, pairs, profile_tree, table, timeline
+from protonlab.views.names import told_apart
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_KERNELS = 20
+_MOST_KERNELS, _LONGEST_NAME = 20, 60
 
 
 def show(
@@ -103,7 +103,7 @@ def trace_views(trace: Trace, *, draws: bool) -> list[Any]:
     if len(rows) and draws:
         parts.append(timeline(trace))
     if len(rows):
-        parts.append(Rows(rows.drop(columns="name").set_index("label")))
+        parts.append(Rows(rows))
     return parts
 
 
@@ -151,19 +151,30 @@ def _idle(trace: Trace) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The first rows of a table, whole: no column is folded away."""
+    """The first kernels or scopes of a trace, times in µs, or in cycles as they are."""
 
     table: pd.DataFrame
 
+    def _shown(self) -> pd.DataFrame:
+        shown = self.table.head(_MOST_KERNELS).drop(columns="name").set_index("label")
+        for name in map(str, shown.columns):
+            if name.endswith("_ns"):
+                shown[name] = shown[name].astype(float) / 1000
+        return shown.rename(columns=lambda name: name.replace("_ns", "/us")).rename_axis(None)
+
+    def _more(self) -> str:
+        more = len(self.table) - _MOST_KERNELS
+        return f"{more:,} more with less time" if more > 0 else ""
+
     def __repr__(self) -> str:
-        return str(self.table.head(_MOST_KERNELS).to_string(float_format=_three_digits))
+        shown = self._shown()
+        shown.index = told_apart(list(shown.index), _LONGEST_NAME)
+        text = shown.to_string(float_format="{:,.2f}".format)
+        return "\n".join(filter(None, (text, self._more())))
 
     def _repr_html_(self) -> str:
-        return str(self.table.head(_MOST_KERNELS).to_html(float_format=_three_digits, border=0))
-
-
-def _three_digits(value: float) -> str:
-    return f"{round_digits(value):.10g}"
+        page = self._shown().to_html(float_format="{:,.2f}".format, border=0)
+        return f"{page}{self._more() and f'<p>{self._more()}</p>'}"
 
 
 @dataclass(frozen=True)
