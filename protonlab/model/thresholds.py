@@ -28,5 +28,5 @@ def threshold_of(value: float | str) -> float:
     elif isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1:
         number = float(value)
     if number is None or not 0 <= number < _LARGEST:
-        raise ProtonLabError(f"threshold={value!r}; write it as 3% or 0.03")
+        raise ProtonLabError(f"threshold={value!r}; write it as 3% or 0.03, below {_LARGEST:.0%}")
     return number
