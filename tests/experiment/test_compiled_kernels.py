@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from compiling import printed_by
 
 from protonlab.model.compiled import CONSTANTS, FLATTENED, LOOPS, PTX, RESOURCES, SASS, SPECIALIZED
 from protonlab.model.compiled import CompiledComparison as Compared
 
-# In a process of its own: kernels of one that interprets are not compiled.
 CODE = """
-import json, sys
+import json
 import triton
 import triton.language as tl
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+from compiling import compiled
 from protonlab.experiment import compare_compiled
 from protonlab.kernels._matmul_kernel import matmul_kernel
-
-
-def compiled(kernel, types, constants, **options):
-    names = kernel.arg_names
-    signature = {name: types.get(name, "constexpr") for name in names}
-    aligned = {
-        (names.index(name),): [["tt.divisibility", 16]]
-        for name in types if types[name].startswith("*") or name in ("N", "stride_x", "stride_w_n")
-    }
-    constants = {name: constants.get(name) for name in names if name not in types}
-    source = ASTSource(kernel, signature, constants, aligned)
-    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
 
 
 @triton.jit
@@ -79,19 +62,7 @@ print(json.dumps([compare_compiled(pair).to_document() for pair in pairs]))
 
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    root = Path(__file__).parent.parent.parent
-    environment |= {
-        "TRITON_CACHE_DIR": str(tmp_path_factory.mktemp("cache")),
-        "PYTHONPATH": str(root),
-    }
-    script = tmp_path_factory.mktemp("code") / "compile_both.py"  # Triton reads sources of files
-    script.write_text(CODE)
-    result = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, env=environment, check=False
-    )
-    assert result.returncode == 0, result.stderr[-3000:]
-    return list(json.loads(result.stdout.splitlines()[-1]))
+    return list(json.loads(printed_by(CODE, tmp_path_factory.mktemp("code"))[-1]))
 
 
 def test_our_switch_moves_flattening_and_nothing_else(documents: list[Any]) -> None:
