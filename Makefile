@@ -1,6 +1,6 @@
 # Two commands for everybody: `make demo` and `make test`. Each makes .venv when it is missing and
 # refreshes it when one of the files that say what belongs in it has changed. `make docs` builds the
-# site in docs/_build.
+# site in docs/_build/html.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -28,7 +28,7 @@ lint: $(VENV)/.installed-test
 
 docs: $(VENV)/.installed-docs
 	$(VENV)/bin/python -m sphinx --fail-on-warning --keep-going --jobs auto --quiet $(SPHINX) \
-	  docs docs/_build
+	  docs docs/_build/html
 
 clean:
 	rm -rf $(VENV) .venv-oldest docs/_build
