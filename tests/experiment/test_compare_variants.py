@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +133,25 @@ def test_closing_early_keeps_what_was_measured() -> None:
     assert len(measurement.comparison) == 2
     assert measurement.stop_reason == "it was closed"
     assert "stopped: it was closed" in repr(measurement.comparison)
+
+
+def test_closed_early_it_lets_go_of_its_variants_at_once() -> None:
+    class Call:
+        def __call__(self) -> torch.Tensor:
+            return scale()
+
+    def measured_for_a_moment() -> weakref.ref[Call]:
+        call = Call()
+        with Measurement({"one": call, "two": call}) as measurement:
+            while measurement.state != "measuring":
+                measurement.step()
+        return weakref.ref(call)
+
+    gc.disable()
+    try:
+        assert measured_for_a_moment()() is None
+    finally:
+        gc.enable()
 
 
 def test_setup_runs_before_each_sample() -> None:
