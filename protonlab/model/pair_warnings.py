@@ -21,6 +21,7 @@ _APART = 4.5
 _SMALLEST_PEAK = 0.15
 _SMALLEST_SHIFT = 0.005
 _SURE = 0.001
+_POWER_CAP, _MOSTLY = "power cap", 0.5
 
 
 def pair_warnings(names: tuple[str, str], pairs: pd.DataFrame) -> tuple[str, ...]:
@@ -33,7 +34,7 @@ def pair_warnings(names: tuple[str, str], pairs: pd.DataFrame) -> tuple[str, ...
     pairs
         As `VariantComparison.pairs` describes them.
     """
-    return (*_clocks(pairs), *_peaks(names, pairs), *_drift(names, pairs))
+    return (*_clocks(pairs), *_one_clock(pairs), *_peaks(names, pairs), *_drift(names, pairs))
 
 
 def _clocks(pairs: pd.DataFrame) -> Iterator[str]:
@@ -52,6 +53,16 @@ def _clocks(pairs: pd.DataFrame) -> Iterator[str]:
             for (clock, watts, degrees), reasons in zip(numbers, pairs["throttle"], strict=True)
         ]
     )
+
+
+def _one_clock(pairs: pd.DataFrame) -> Iterator[str]:
+    """Say what pairs at the power cap cannot tell."""
+    capped = [_POWER_CAP in str(reasons or "") for reasons in pairs["throttle"]]
+    if capped and np.mean(capped) >= _MOSTLY:
+        yield (
+            "Both ran by turns, at the one clock that the power cap left them. Alone for some "
+            "tenths of a second each finds a clock of its own, at which they may be less apart."
+        )
 
 
 def _whole(value: float) -> int | None:

@@ -147,6 +147,13 @@ def test_moved_clocks_and_throttling_are_told() -> None:
     assert warnings[1].startswith("The GPU was slowed down (power cap) in 12 of 12 readings")
 
 
+@pytest.mark.parametrize(("capped", "said"), [(0, False), (5, False), (6, True), (12, True)])
+def test_one_clock_at_the_power_cap_is_told(capped: int, said: bool) -> None:
+    reasons = ["clock setting, power cap"] * capped + [""] * (12 - capped)
+    warnings = comparison(*noisy(12), columns={"throttle": reasons}).warnings
+    assert any(each.startswith("Both ran by turns, at the one clock") for each in warnings) is said
+
+
 def test_different_outputs_come_first() -> None:
     a, b = noisy(12)
     found = comparison(a, b, outputs_equal=False, outputs="1 of 8 numbers", notes=("A note.",))
