@@ -18,7 +18,6 @@ from protonlab.experiment._l2 import L2
 from protonlab.experiment._placement import scattered
 from protonlab.experiment._variants import Variant
 from protonlab.experiment._words import of_burst, of_sustained
-from protonlab.model import ClockReading
 
 # A block is to take 50 ms of the GPU's time: four samples, each behind calls of its own variant
 # that are not timed, and more of them where the GPU may have rested.
@@ -186,7 +185,8 @@ class CudaBench:
                 else:
                     marks.append(self._sustained(number, which, _LEAD_NS if place else lead_ns))
             if place % 2:
-                clocks.append(self._read_clocks(marks[-2][-1][1]))
+                marks[-2][-1][1].synchronize()  # now the second sample of the pair runs
+                clocks.append(read_clocks(self._device))
         torch.cuda.synchronize()
         calls = self._launches()
         elapsed = tuple(
@@ -248,11 +248,6 @@ class CudaBench:
             self._variants[which]()
         else:
             graph.replay()
-
-    def _read_clocks(self, behind: Any) -> ClockReading | None:
-        """Read while the second sample of the pair runs."""
-        behind.synchronize()
-        return read_clocks(self._device)
 
     def _set_up(self) -> None:
         if self._setup is not None:
