@@ -242,6 +242,16 @@ def test_convert_takes_a_profile_out_of_a_report(tmp_path: Path) -> None:
     assert both.stdout.startswith("time 9.38 ms before, 48.7 ms after")
 
 
+def test_a_page_of_a_difference_leaves_that_of_the_profile_alone(tmp_path: Path) -> None:
+    before, after = (str(PROFILES / f"ddp_rank{rank}_3.9.0.hatchet") for rank in (0, 1))
+    call(tmp_path, "view", after, "--flame")
+    page = (tmp_path / "ddp_rank1_3.9.0.html").read_text()
+    result = call(tmp_path, "diff", before, after, "--flame")
+    assert result.stdout == f"Page: {tmp_path / 'ddp_rank0_3.9.0_vs_ddp_rank1_3.9.0.html'}\n"
+    assert (tmp_path / "ddp_rank1_3.9.0.html").read_text() == page
+    assert len([*tmp_path.iterdir()]) == 2
+
+
 def test_report_says_what_it_wrote_and_how_it_went(tmp_path: Path) -> None:
     error = new_output("error", ename="KeyError", evalue="'x'", traceback=["KeyError: 'x'"])
     cells = [new_code_cell("secret", outputs=[error])]

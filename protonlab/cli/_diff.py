@@ -51,6 +51,9 @@ def diff(
     Where the code was repeated, the first line says how sure the change is.
     A and B may also be folders of runs: then values are those of a rank on
     average, and how sure a change is follows from the ranks.
+
+    With --flame it becomes A_vs_B.html in this folder, opened where there is a
+    desktop.
     """
     from protonlab.display import comparison_views
     from protonlab.model import compare
@@ -77,6 +80,6 @@ def diff(
     )
     if flame or output is not None:
         title = f"{before.name} → {after.name}"
-        write_views(comparison_views(comparison), title, page_path(after, output))
+        write_views(comparison_views(comparison), title, page_path(output, before, after))
         return
     print_tree(comparison_tree(comparison, depth=depth, order=order))

@@ -15,15 +15,15 @@ from protonlab.cli._source import stem_of
 from protonlab.errors import ProtonLabError
 
 
-def page_path(source: Path, output: Path | None) -> Path:
-    """Choose the page's path: in this folder, called as the profile, and no file of others."""
+def page_path(output: Path | None, *sources: Path) -> Path:
+    """Choose the page's path: in this folder, called as what it shows, and no file of others."""
     from protonlab.formats.embedded import is_report
 
     if output is not None:
         return output
-    target = Path(f"{stem_of(source)}.html")
+    target = Path(f"{'_vs_'.join(map(stem_of, sources))}.html")
     if target.exists():
-        if target.samefile(source):
+        if any(source.exists() and target.samefile(source) for source in sources):
             raise ProtonLabError(f"{target} is the file to view; name another page with -o")
         if not (target.is_file() and is_report(target.read_bytes())):
             raise ProtonLabError(

@@ -112,8 +112,9 @@ def diff_runs(
             )
     comparison = load_run(before).compare(load_run(after), metric=metric)
     if page or output is not None:
-        title = f"{path_for(before).name} → {path_for(after).name}"
-        write_views(comparison_views(comparison), title, page_path(path_for(after), output))
+        paths = path_for(before), path_for(after)
+        title = " → ".join(path.name for path in paths)
+        write_views(comparison_views(comparison), title, page_path(output, *paths))
         return
     print_tree(comparison_tree(comparison, depth=depth, order=order))
 

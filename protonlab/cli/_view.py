@@ -82,11 +82,11 @@ def view(
             exclude=exclude,
             depth=depth,
             order=order,
-            page=page_path(path_for(file), output) if flame or output is not None else None,
+            page=page_path(output, path_for(file)) if flame or output is not None else None,
         )
         return
     found = read_source(file, name)
-    page = page_path(file, output) if flame or output is not None else None
+    page = page_path(output, file) if flame or output is not None else None
     if not isinstance(found, Profile):
         _refuse_options(file, found, metrics=metrics, include=include, exclude=exclude, depth=depth)
         _show_other(file, found, page)
