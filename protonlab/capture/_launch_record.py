@@ -68,9 +68,13 @@ class Launch:
     @classmethod
     def _others(cls) -> set[int]:
         """Other threads that are inside Triton's launcher, and do not wait for the gate."""
-        frames = sys._current_frames()
-        launching = {thread for thread, frame in frames.items() if _is_in_launcher(frame)}
-        return launching - cls._held - {get_ident()}
+        own = get_ident()
+        # No name for the frames: this one, which is among them, would keep itself and its callers.
+        return {
+            thread
+            for thread, frame in sys._current_frames().items()
+            if thread != own and thread not in cls._held and _is_in_launcher(frame)
+        }
 
     @classmethod
     def passes_by(cls, hook: object) -> bool:

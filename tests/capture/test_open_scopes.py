@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import triton
 import triton.profiler as proton
 from sample_kernels import add
 
@@ -15,6 +16,8 @@ from protonlab.capture import _proton
 from protonlab.capture._scope_metrics import ScopeMetrics
 
 SCOPES_IN_TRACES = _proton.require().has_phases  # Triton 3.6 writes kernels only
+# Triton 3.7 writes an empty file where no kernel ran.
+SCOPES_ALONE = tuple(int(part) for part in triton.__version__.split(".")[:2]) >= (3, 8)
 
 
 def places(session: Session) -> set[tuple[str, ...]]:
@@ -46,7 +49,7 @@ def test_a_trace_ends_the_scopes_it_saw_open_and_others_keep_them(tmp_path: Path
             add()  # still in both, for the session that goes on
         add()
     (file,) = tmp_path.glob("t.*")
-    if SCOPES_IN_TRACES:
+    if SCOPES_ALONE:
         names = {event["name"] for event in json.loads(file.read_text())["traceEvents"]}
         assert names == {"outer", "inner", "ended"}
     assert places(tree) == {("before", "outer", "inner"), ("before",)}

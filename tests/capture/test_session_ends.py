@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -32,6 +34,21 @@ def test_a_pause_inside_a_pause_does_not_end_it() -> None:
             plain()
         told({"n": 1})
     assert sorted(triton_kernels(session)["name"]) == ["told_kernel"]
+
+
+def test_its_end_keeps_no_variable_of_its_callers() -> None:
+    def recorded() -> weakref.ref[torch.Tensor]:
+        large = torch.empty(8)
+        with Session():
+            add()
+        return weakref.ref(large)
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert recorded()() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("context", ["shadow", "python"])
