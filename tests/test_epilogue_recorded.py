@@ -98,6 +98,13 @@ def test_other_runs_gave_the_same_within_the_intervals(sweep: EpilogueSweep) -> 
     }
 
 
+def test_each_verdict_says_which_is_faster(sweep: EpilogueSweep) -> None:
+    for case, comparison in sweep.comparisons.items():
+        for pairs in (8, 20, len(comparison)):
+            verdict = comparison.first(pairs).verdict
+            assert " faster, 95 %" in verdict or verdict.startswith("cannot tell"), case
+
+
 def test_each_case_holds_for_several_places_in_memory(sweep: EpilogueSweep) -> None:
     for case, comparison in sweep.comparisons.items():
         assert comparison.protocol["made_anew"] == ["variants", "graphs"], case

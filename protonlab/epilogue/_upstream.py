@@ -1,6 +1,6 @@
 """Upstream's persistent matmul of ``triton_kernels``, bf16 x MXFP4, with its switch for loops.
 
-Its ``FLATTEN_LOOPS`` also turns warp specialisation on, which ours does not.
+Its ``FLATTEN_LOOPS`` also asks for warp specialisation, which ours does not.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from protonlab.errors import MetricError
 from protonlab.model import Metric, Profile
 from protonlab.model.frames import FloatArray
 from protonlab.model.sums import Sums
+from protonlab.model.variant_text import SAME_WORK
 
 _TIME = "time_ns"
 
@@ -30,6 +31,11 @@ class Amounts:
 
     table: pd.DataFrame
     metric: Metric
+
+    def by(self, other: Amounts) -> float:
+        """Work of a call by that of another's; 1 where a rate says who is faster."""
+        ratio = self.values(np.ones(1))[0] / other.values(np.ones(1))[0]
+        return 1.0 if abs(ratio - 1) <= SAME_WORK else float(ratio)
 
     def values(self, times_ns: FloatArray) -> FloatArray:
         """Compute the metric for calls that took so long, shape (n,)."""

@@ -43,7 +43,7 @@ def compare_variants(
     metric
         A rate that the kernels' launch metadata makes (``"gbyte/s"``, ``"tflop16/s"``,
         ``"n_tokens/s"``) or a time (``"time/us"``). By default ``"gbyte/s"``, or ``"time/us"``
-        where a variant records no bytes.
+        where a variant records no bytes, or a call of one moves more than one of the other.
     protocol
         ``"sustained"``: back to back in CUDA graphs, nothing flushed, at the clock that the GPU's
         power cap leaves. ``"burst"``: few plain launches behind a rest, each with an empty L2.

@@ -24,6 +24,7 @@ from protonlab.model.compiled import (
     RESOURCES,
     SASS,
     SPECIALIZED,
+    SPLIT,
     CompiledComparison,
     CompiledVariant,
 )
@@ -185,7 +186,7 @@ def _loops(asm: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     ttgir = asm.get("ttgir", "")
     yield FLATTENED, len(re.findall(r"\btt\.flatten\b", ttir))
     yield SPECIALIZED, len(re.findall(r"\btt\.warp_specialize\b", ttir))
-    yield "loops split over warp groups", len(re.findall(r"ttg\.warp_specialize\(", ttgir))
+    yield SPLIT, len(re.findall(r"ttg\.warp_specialize\(", ttgir))
     stages = re.findall(r"\btt\.num_stages = (\d+)", ttir)
     yield "stages of loops", ", ".join(stages) or None
     buffers = [f"{count} × {what}" for _, count, what in _BUFFER.findall(ttgir)]

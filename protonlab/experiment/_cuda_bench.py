@@ -19,8 +19,8 @@ from protonlab.experiment._placement import scattered
 from protonlab.experiment._variants import Variant
 from protonlab.experiment._words import of_burst, of_sustained
 
-# A block is to take 50 ms of the GPU's time: four samples, each behind calls of its own variant
-# that are not timed, and more of them where the GPU may have rested.
+# A block is to take 50 ms of the GPU's time at most: four samples, each behind calls of its own
+# variant that are not timed, and more of them where the GPU may have rested.
 _SAMPLE_NS, _LEAD_NS, _FIRST_LEAD_NS = 9e6, 1.5e6, 6e6
 # Between blocks the GPU goes on with the same work, or it would cool down and clock up. Not while
 # times are read: Proton gives them only once nothing runs.
@@ -29,10 +29,8 @@ _PAUSE_S, _LONGEST_PAUSE_S, _MARGIN = 0.005, 0.05, 1.25
 _BURST_NS, _REST_S = 5e6, 0.05
 _FEWEST_IN_BURST, _MOST_IN_BURST = 3, 40
 _WARM_NS = 10e6
-# Making anew leaves the GPU idle, and a power limiter takes a tenth of a second to be back at its
-# clock: some runs of both, more where it was idle for longer, then calls of the variant that comes
-# next. No step of a measurement may last that long, so these are in two.
-_WARM_AGAIN, _MOST_WARM_AGAIN, _LEAD_ANEW_NS = 3, 10, 40e6
+# When variants were made anew, which leaves the GPU idle: runs of both, for as long as that took.
+_WARM_AGAIN, _MOST_WARM_AGAIN = 2, 10
 
 
 class CudaBench:
@@ -172,9 +170,7 @@ class CudaBench:
     def block(self, order: str) -> Block:
         """Measure four samples; in the sustained protocol the GPU never waits within them."""
         marks, clocks, numbers = [], [], []
-        lead_ns = _LEAD_ANEW_NS
         if self._was_read is not None:
-            lead_ns = _FIRST_LEAD_NS
             self._pause_s = min(time.perf_counter() - self._was_read, _LONGEST_PAUSE_S)
         for place, letter in enumerate(order):
             which = "AB".index(letter)
@@ -183,7 +179,7 @@ class CudaBench:
                 if self._kind == "burst":
                     marks.append(self._burst(number, which))
                 else:
-                    marks.append(self._sustained(number, which, _LEAD_NS if place else lead_ns))
+                    marks.append(self._sustained(number, which, first=place == 0))
             if place % 2:
                 marks[-2][-1][1].synchronize()  # now the second sample of the pair runs
                 clocks.append(read_clocks(self._device))
@@ -210,9 +206,9 @@ class CudaBench:
         self._set_up()
         yield number
 
-    def _sustained(self, number: int, which: int, lead_ns: float) -> list[tuple[Any, Any]]:
+    def _sustained(self, number: int, which: int, *, first: bool) -> list[tuple[Any, Any]]:
         """Run a sample behind a while of the same work; events around it."""
-        for _ in range(self._lasting(which, lead_ns)):
+        for _ in range(self._lasting(which, _FIRST_LEAD_NS if first else _LEAD_NS)):
             self._run(which)
         start, end = _event(), _event()
         with self._samples.timed(number):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any, Literal, Self
 
 from protonlab.capture._platform import has_gpu, interpreting
@@ -22,7 +22,7 @@ from protonlab.experiment._paired_run import PairedRun
 from protonlab.experiment._placement import scattered
 from protonlab.experiment._trial import here, outputs_of, profiled
 from protonlab.experiment._variants import explained, named_setup, release_memory
-from protonlab.experiment._words import of_busy, protocol_in_words
+from protonlab.experiment._words import of_busy, of_work, protocol_in_words
 from protonlab.model import Metric, Profile, ProfileInfo, VariantComparison
 from protonlab.model.frames import FloatArray, MetricColumn
 
@@ -103,7 +103,7 @@ class Measurement:
     def step(self) -> None:
         """Go on for a moment: look at a variant, warm up, measure two pairs, or make things anew.
 
-        Two pairs take 50 to 90 ms of the GPU, or one call a sample where that is longer. The first
+        Two pairs take about 50 ms of the GPU, or one call a sample where that is longer. The first
         steps compile and tune, if that was not done before.
 
         Raises
@@ -202,10 +202,11 @@ class Measurement:
                 )
             return None
         if wanted is None:
-            try:
-                return self._both("gbyte/s")
-            except MetricError:
-                wanted = "time/us"
+            with suppress(MetricError):
+                first, second = self._both("gbyte/s")
+                if first.by(second) == 1:
+                    return first, second
+            wanted = "time/us"
         return self._both(wanted)
 
     def _both(self, name: str) -> tuple[Amounts, Amounts]:
@@ -276,6 +277,9 @@ class Measurement:
                 f"The warm-up of {run.warmup.took_s:.2f} s ended before times were stable; give a "
                 "larger budget_s."
             )
+        if self._amounts is not None and self._amounts[0].metric.unit != "s":
+            first, second = self._amounts
+            yield from of_work(self._maker.names, first.by(second), first.metric.name)
         if self._on_gpu and run.pairs.busy is not None:
             yield from of_busy(self._maker.names, run.pairs.busy, self._kind)
 

@@ -38,6 +38,26 @@ def of_host(launches: Sequence[int], protocol: str) -> str:
     )
 
 
+def of_work(names: tuple[str, str], ratio: float, metric: str) -> Iterator[str]:
+    """Warn where a rate counts more work in a call of one variant than in one of the other.
+
+    Parameters
+    ----------
+    names
+        Of the variants.
+    ratio
+        Work of a call of the first by that of the second.
+    metric
+        The rate.
+    """
+    if ratio != 1:
+        more, less = names if ratio > 1 else names[::-1]
+        yield (
+            f"A call of {more} counts {max(ratio, 1 / ratio):.3g} times the work of one of {less}, "
+            f"so {metric} does not say which is faster; metric='time/us' does."
+        )
+
+
 def of_busy(names: tuple[str, str], busy: tuple[float, float], protocol: str) -> Iterator[str]:
     """Warn where the sum of kernel times is not how long a call takes.
 

@@ -60,8 +60,9 @@ def _one_clock(pairs: pd.DataFrame) -> Iterator[str]:
     capped = [_POWER_CAP in str(reasons or "") for reasons in pairs["throttle"]]
     if capped and np.mean(capped) >= _MOSTLY:
         yield (
-            "Both ran by turns, at the one clock that the power cap left them. Alone for some "
-            "tenths of a second each finds a clock of its own, at which they may be less apart."
+            "Both ran in turn, at the one clock that the power cap left them. Alone for some "
+            "tenths of a second each finds a clock of its own, at which they are nearer or further "
+            "apart."
         )
 
 

@@ -13,8 +13,9 @@ from protonlab.model.changes import percent_of, ratio_texts
 from protonlab.model.metrics import Metric
 from protonlab.model.units import counted, format_quantity
 
-# Work per call may differ by this before a rate no longer says who is faster.
-_SAME_WORK = 1e-6
+# Work per call may differ by this before a rate no longer says who is faster; a file may keep seven
+# digits.
+SAME_WORK = 1e-5
 _HEADER = ("", "median", "5 % to 95 %", "time of a call")
 
 
@@ -67,7 +68,7 @@ def _same_work(comparison: Any) -> bool:
     amounts = [
         value * time for value, time in zip(comparison.values, comparison.times_ns, strict=True)
     ]
-    return bool(np.all(np.abs(amounts[1] - amounts[0]) <= _SAME_WORK * np.abs(amounts[0])))
+    return bool(np.all(np.abs(amounts[1] - amounts[0]) <= SAME_WORK * np.abs(amounts[0])))
 
 
 def as_text(comparison: Any) -> str:

@@ -5,9 +5,9 @@
     python tests/benchmarks/compare_variants.py RESULT.json --show
 
 128 experts, N = 5760, tokens spread over them at random. Upstream's persistent kernel, flattened
-(which also specialises warps) and not, where ``triton_kernels`` can be imported (Triton 3.9), at
-K = 5760; ours in plain Triton with `overlap_epilogue` on and off at each K. GB/s count codes and
-scales of the experts that have rows, x and y. Two questions:
+(which also asks for warp specialisation) and not, where ``triton_kernels`` can be imported (Triton
+3.9), at K = 5760; ours in plain Triton with `overlap_epilogue` on and off at each K. GB/s count
+codes and scales of the experts that have rows, x and y. Two questions:
 
 - Do runs agree? Each contest is measured `--runs` times, with weights, inputs and outputs made anew
   in each round: do the intervals have a ratio in common?
@@ -15,8 +15,9 @@ scales of the experts that have rows, x and y. Two questions:
   in turns: theirs, ours, theirs, ours, theirs. A turn of theirs times each variant ten times, in
   random order, since a power limiter that hunts makes one time of a fifth of a second scatter by
   several percent. Theirs is the median of them all, ours that of all our pairs. The interval of
-  their ratio comes from the times of theirs alone, and the script ends with code 1 where it lies
-  wholly beyond 2 %, as `protonlab check` would.
+  their ratio comes from the times of theirs alone, as if these were independent. The script ends
+  with code 1 where it lies wholly beyond 2 %, as `protonlab check` would: at the power cap nobody
+  knows theirs well enough for more.
 
 RESULT.json holds every number with the protocol; ``--show`` prints what it says of both questions.
 FOLDER gets each comparison as it was saved.
@@ -36,6 +37,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import scipy
 import torch
 import triton
@@ -162,8 +164,8 @@ def run(contest: Contest, found: VariantComparison) -> dict[str, Any]:
 
 
 def agree(runs: list[VariantComparison]) -> bool:
-    """Whether the intervals of all runs have a ratio in common."""
-    return max(run.ratio.low for run in runs) <= min(run.ratio.high for run in runs)
+    """Whether the intervals of all runs have a ratio in common; without intervals, no."""
+    return bool(np.max([run.ratio.low for run in runs]) <= np.min([run.ratio.high for run in runs]))
 
 
 def measured(contest: Contest, protocol: str, args: argparse.Namespace) -> dict[str, Any]:
@@ -227,6 +229,8 @@ def main() -> int:
     parser.add_argument("--show", action="store_true")
     args = parser.parse_args()
     if args.show:
+        if args.result is None:
+            parser.error("--show prints a RESULT.json; name it")
         kept = json.loads(args.result.read_text())["rows"]
         for row in kept:
             show(row)

@@ -8,7 +8,8 @@ graphs run back to back in turns A B B A or B A A B, as chance decides; the seco
 counts. A power limiter takes tenths of a second to find its clock: in turns of 9 ms, which is what
 `compare_variants` does, both variants run at one clock, in turns of 300 ms each at its own. Clock
 and power are read in the last quarter of every turn. Each length of turns goes on for as many
-seconds as its place in ``--seconds`` says, behind half a second that is not counted.
+seconds as its place in ``--seconds`` says, behind half a second, or one block, that is not counted.
+Each has inputs and graphs of its own, in one place in memory: the intervals hold for that place.
 
 Needs an NVIDIA GPU.
 """
@@ -45,7 +46,6 @@ class Player:
         self.calls = max(1, round(GRAPH_S / self._seconds(graph, 20)))
         self.graph = captured(call, self.calls)
         self.seconds = self._seconds(self.graph, 20)
-        self.times_us: list[float] = []
         self.clocks: list[tuple[float, float]] = []
 
     @staticmethod

@@ -103,6 +103,18 @@ def test_metric_is_made_from_launch_metadata(metric: str | None, amount: float |
     np.testing.assert_allclose(found.pairs["value_a"], expected)
 
 
+def test_where_calls_move_different_amounts_time_is_what_counts() -> None:
+    found = quick(scale, lambda: scale(n=256))
+    assert found.metric.name == "time/us"
+    assert quick(scale, lambda: scale(by=3.0)).metric.name == "gbyte/s"
+    asked = quick(scale, lambda: scale(n=256), metric="gbyte/s")
+    (note,) = (each for each in asked.warnings if "times the work" in each)
+    assert note == (
+        "A call of two counts 2 times the work of one of one, so gbyte/s does not say which is "
+        "faster; metric='time/us' does."
+    )
+
+
 def test_measurement_in_steps_is_the_same_thing() -> None:
     with Measurement({"one": scale, "two": scale}, budget_s=0.5, seed=1) as measurement:
         assert (measurement.state, measurement.stop_reason) == ("not started", "")

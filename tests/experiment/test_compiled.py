@@ -14,9 +14,12 @@ from protonlab.experiment._residency import Residency, residency
 from protonlab.model.assembly import code_of, passages, ptx_instructions, sass_instructions
 from protonlab.model.compiled import (
     CONSTANTS,
+    FLATTENED,
     LOOPS,
     PTX,
     RESOURCES,
+    SPECIALIZED,
+    SPLIT,
     CompiledComparison,
     CompiledVariant,
 )
@@ -174,6 +177,12 @@ def test_says_whether_warp_specialization_moves_along() -> None:
     (note,) = pair(**{"loops to warp specialize": 1}).notes
     assert note.startswith("The switch that flattens loops also moves warp specialisation")
     assert note in str(pair(**{"loops to warp specialize": 1}))
+    assert note.endswith("so a difference in time is not of flattening alone.")
+    split = {"loops to warp specialize": 1, SPLIT: 0}
+    asked = CompiledComparison(
+        variant("a", loops={FLATTENED: 1, SPECIALIZED: 0, SPLIT: 0}), pair(**split).b
+    )
+    assert asked.notes[0].endswith("but the compiler split no loop over warp groups.")
     same = CompiledComparison(variant("a"), variant("b"))
     assert same.notes == ()
     assert same.summary == "matmul_kernel: nothing differs"

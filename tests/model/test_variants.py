@@ -151,7 +151,7 @@ def test_moved_clocks_and_throttling_are_told() -> None:
 def test_one_clock_at_the_power_cap_is_told(capped: int, said: bool) -> None:
     reasons = ["clock setting, power cap"] * capped + [""] * (12 - capped)
     warnings = comparison(*noisy(12), columns={"throttle": reasons}).warnings
-    assert any(each.startswith("Both ran by turns, at the one clock") for each in warnings) is said
+    assert any(each.startswith("Both ran in turn, at the one clock") for each in warnings) is said
 
 
 def test_different_outputs_come_first() -> None:
