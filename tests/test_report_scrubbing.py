@@ -46,6 +46,27 @@ PROFILES = Path(__file__).parent / "profiles"
         ("tcp://10.0.3.7:1234", "tcp://host:1234"),
         ("ip-10-0-3-27.ec2.internal is up", "host is up"),
         ("node-4.cluster.local", "host"),
+        # IPython's own tracebacks, and a path whose folder and file differ in colour.
+        (
+            "\x1b[36mFile \x1b[39m\x1b[32m/data/ann/src/mymod.py:2\x1b[39m, in \x1b[36mf\x1b[39m",
+            "File …/mymod.py:2, in f",
+        ),
+        ("\x1b[0;32m/data/ann/\x1b[1mmymod.py\x1b[0m:\x1b[33m2", "…/mymod.py:2"),
+        ("\x1b[32m~/secret/x.py\x1b[0m", "…/x.py"),
+        ("\x1b[32mann\x1b[0m@\x1b[36mbox\x1b[0m:\x1b[34m~/x\x1b[0m", "user@host:~/x"),
+        ("\x1b[32mhttp://gpu17:8888/lab", "http://host:8888/lab"),
+        ("\x1b[31mip-10-0-3-27.ec2.internal\x1b[0m", "host"),
+        ("\x1b[31mnode-4.cluster.local\x1b[0m", "host"),
+        ("\x1b]8;;file://gpu17/data/ann/x.py\x1b\\/data/ann/x.py\x1b]8;;\x1b\\", "…/x.py"),
+        (r"print('\x1b[32m/data/ann/x.py')", r"print('\x1b[32m…/x.py')"),
+        (r'["\u001b[31mnode-4.cluster.local"]', r'["\u001b[31mhost"]'),
+        ("file://gpu17/data/ann/x.py", "file://host…/x.py"),
+        ("gcc x.c -I/home/ann/env/include", "gcc x.c -I…/include"),
+        # Behind an escape of JSON, which stays one.
+        (r'"a\nann@box:~/x"', r'"a\nuser@host:~/x"'),
+        (r'"a\nhttp://gpu17:8888/lab"', r'"a\nhttp://host:8888/lab"'),
+        (r'"a\nip-10-0-3-27.ec2.internal"', r'"a\nhost"'),
+        (r'"a\nnode-4.cluster.local"', r'"a\nhost"'),
     ],
 )  # fmt: skip
 def test_is_taken_out(text: str, expected: str, tmp_path: Path) -> None:
@@ -71,6 +92,7 @@ def test_is_taken_out(text: str, expected: str, tmp_path: Path) -> None:
         "include=.*/attention/.* on 2026/11/30",
         "notebooks/02_launch_hook.ipynb ../data/x.csv ./a/b",
         "//  comment // in C",
+        r"print('\x1b[32mtime/us')",
     ],
 )
 def test_is_left_alone(text: str, tmp_path: Path) -> None:
@@ -86,6 +108,7 @@ def test_own_host_name_goes_unless_it_is_a_plain_word(
     assert Scrubber(tmp_path).text("on gpu-17, not gpu-170; gpu-17.lab.example") == (
         "on host, not gpu-170; host"
     )
+    assert Scrubber(tmp_path).text(r'"\x1b[31mgpu-17'[1:] + r"\ngpu-17") == r"\x1b[31mhost\nhost"
     monkeypatch.setattr(socket, "gethostname", lambda: "triton")
     assert Scrubber(tmp_path).text("import triton") == "import triton"
 
@@ -97,7 +120,7 @@ def test_folder_with_spaces_goes_whole(tmp_path: Path) -> None:
 
 
 PIECES = ["1-", "a", "a1", "/", "a/", "/a/", "~/", "a.", "a1.local", "x:\\\\", "a@", "data:a;b",
-          "\r", "é"]  # fmt: skip
+          "\r", "é", "\\", "\\n", "\x1b[", "\x1b]8;;", r"\x1b[3", "file://a"]  # fmt: skip
 
 
 @pytest.mark.parametrize("piece", PIECES)
@@ -107,6 +130,21 @@ def test_time_grows_with_the_text(piece: str, tmp_path: Path) -> None:
     cell = code(new_output("stream", text=scrubber.text(piece * 100_000)))
     list(outputs_of(cell))
     assert time.process_time() - start < 2  # one that grows with its square takes minutes
+
+
+def test_traceback_through_a_module_of_one_s_own_names_no_folder(tmp_path: Path) -> None:
+    """Run for real: IPython colours tracebacks, and the kernel is what sends them."""
+    folder = tmp_path / "acme_secret"
+    folder.mkdir()
+    (folder / "mymod.py").write_text("def helper(x):\n    raise ValueError(x)\n")
+    notebook = tmp_path / "a.ipynb"
+    source = f"import sys; sys.path.insert(0, {str(folder)!r}); import mymod; mymod.helper(3)"
+    nbformat.write(new_notebook(cells=[new_code_cell(source)]), notebook)
+    allowed = ReportOptions(allow_errors=True)
+    page = protonlab.export_report(notebook, execute=True, options=allowed).read_text()
+    assert "\nFile …/mymod.py:2, in helper(x)\n" in page
+    assert "acme_secret/" not in page
+    assert str(tmp_path) not in page
 
 
 def outputs(profile: Any) -> list[Any]:

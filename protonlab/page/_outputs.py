@@ -21,7 +21,10 @@ from protonlab.views import PLOTLY_MIME
 
 # Shown as pictures; a browser runs no script inside an <img>, so SVG is safe there too.
 _PICTURES = ("image/svg+xml", "image/png", "image/jpeg", "image/gif", "image/webp")
-_TERMINAL_CODES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+# Colours and the like, and what a terminal shows nowhere: titles, targets of links.
+_TERMINAL_CODES = re.compile(
+    r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B])"
+)
 _OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)
 _OWN_PICTURE = r'<div style="overflow-x:auto">(?P<picture><svg\b.*?</svg>)</div>'
 _STATIC = re.compile(_OWN_PICTURE, re.DOTALL)
@@ -32,6 +35,11 @@ _FIGURE = re.compile(
     re.DOTALL,
 )
 _OUTPUT = Markup('<div class="output">{}</div>')
+
+
+def without_terminal_codes(text: str) -> str:
+    """Take out what a terminal reads as colours, titles and links."""
+    return _TERMINAL_CODES.sub("", text)
 
 
 def outputs_of(cell: NotebookNode) -> Iterator[Markup]:
@@ -109,5 +117,5 @@ def _picture(kind: str, content: str) -> Markup:
 
 
 def _text(text: str, css: str = "output") -> Markup:
-    plain = _OVERWRITTEN.sub("", _TERMINAL_CODES.sub("", text)).rstrip()
+    plain = _OVERWRITTEN.sub("", without_terminal_codes(text)).rstrip()
     return Markup('<pre class="{}">{}</pre>').format(css, escape(plain)) if plain else Markup("")

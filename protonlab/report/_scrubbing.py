@@ -1,7 +1,9 @@
-"""Taking folders and host names out of what a report shows and holds.
+r"""Taking folders and host names out of what a report shows and holds.
 
 A path keeps its last part, and what follows ``site-packages``; a home folder becomes ``~``, a host
-name ``host``. What is searched is text: cells, outputs, figures' JSON, profiles' documents.
+name ``host``. What is searched is text: cells, outputs, figures' JSON, profiles' documents. A
+terminal's colours are taken out first, since a path begins behind one; it also does behind what
+text spells out, such as ``\n`` or ``\x1b[32m``.
 """
 
 from __future__ import annotations
@@ -12,25 +14,33 @@ from pathlib import Path
 from typing import Any
 
 from protonlab.model.units import counted
+from protonlab.page import without_terminal_codes
 
 # Base64 is no text: neither a picture's nor an array's.
 _OPAQUE_KEYS = ("bdata", "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 _DATA_URI = r"(?P<data>data:[\w/+.-]+(?:;[\w=-]+)*;base64,[A-Za-z0-9+/=]+)"
+# Colours as a program's text spells them.
+_SPELLED_CODE = re.compile(r"(\\(?:x1b|033|u001b|e)\[[0-9;?]*[A-Za-z])", re.IGNORECASE)
+_ESCAPED = r"(?<=\\[nrt])"
 _PATH = (
-    r"(?P<path>(?:(?<=file://)|(?<=\\[nrt])|(?<![\w./*$)}\]%<…-]))"
-    r"~?/(?:[\w.+@=,%~-]+/)+[\w.+@=%~-]*)"
+    rf"(?:(?P<local>file://[\w.-]*)|{_ESCAPED}|(?<=[\s'\"]-[BIL])|(?<![\w./*$)}}\]%<…-]))"
+    r"(?P<path>~?/(?:[\w.+@=,%~-]+/)+[\w.+@=%~-]*)"
 )
 _HOME = re.compile(r"/(?:home|Users)/[^/]+/?")
-_WINDOWS = r"(?P<windows>\b[A-Za-z]:\\+(?:[^\\\s\"'<>|:*?]+\\+)+(?P<file>[^\\\s\"'<>|:*?]*))"
-_LOGIN = r"(?P<login>(?<![\w-])[a-z_][\w-]*+@[\w-]+(?:\.[\w-]+)*(?=:[~/]))"
+_WINDOWS = (
+    rf"(?P<windows>(?:{_ESCAPED}|\b)[A-Za-z]:\\+"
+    r"(?:[^\\\s\"'<>|:*?]+\\+)+(?P<file>[^\\\s\"'<>|:*?]*))"
+)
+_LOGIN = rf"(?P<login>(?:{_ESCAPED}|(?<![\w\\-]))[a-z_][\w-]*+@[\w-]+(?:\.[\w-]+)*(?=:[~/]))"
 _URL = (
-    r"(?P<scheme>\b(?:https?|wss?|tcp|ssh)://)(?P<server>[\w-]+|\d+(?:\.\d+){3})(?=[:/]|\b(?!\.))"
+    rf"(?P<scheme>(?:{_ESCAPED}|\b)(?:https?|wss?|tcp|ssh)://)"
+    r"(?P<server>[\w-]+|\d+(?:\.\d+){3})(?=[:/]|\b(?!\.))"
 )
 _ZONES = ("local", "localdomain", "internal", "intranet", "lan", "corp", "cluster", "svc")
 # One try for each word, however long: a name with a digit or hyphen that ends in such a zone.
 _INTERNAL = (
-    r"(?P<internal>\bip-\d+(?:-\d+){3}[\w.-]*\b"
-    r"|(?<![\w.-])(?=[a-z.]*+[0-9-])[a-z0-9.-]++(?!\w)(?:"
+    rf"(?P<internal>(?:{_ESCAPED}|\b)ip-\d+(?:-\d+){{3}}[\w.-]*\b"
+    rf"|(?:{_ESCAPED}|(?<![\w\\.-]))(?=[a-z.]*+[0-9-])[a-z0-9.-]++(?!\w)(?:"
     + "|".join(rf"(?<=\.{zone})" for zone in _ZONES)
     + "))"
 )
@@ -54,16 +64,19 @@ class Scrubber:
         spaced = sorted((each for each in known if " " in each), key=len, reverse=True)
         self._spaced = re.compile("|".join(map(re.escape, spaced))) if spaced else None
         own = _own_names()
-        host = rf"|(?P<host>(?<![\w.-])(?:{own})(?![\w-]))" if own else ""
+        host = rf"|(?P<host>(?:{_ESCAPED}|(?<![\w.-]))(?:{own})(?![\w-]))" if own else ""
         self._pattern = re.compile(
             "|".join((_DATA_URI, _LOGIN, _WINDOWS, _URL, _PATH, _INTERNAL)) + host
         )
 
     def text(self, text: str) -> str:
-        """Scrub one text."""
+        """Scrub one text; a terminal's colours go, too."""
+        text = without_terminal_codes(text)
         if self._spaced is not None:
             text = self._spaced.sub(lambda found: "/folder/folder", text)
-        return self._pattern.sub(self._replacement, text)
+        pieces = _SPELLED_CODE.split(text)
+        pieces[::2] = [self._pattern.sub(self._replacement, piece) for piece in pieces[::2]]
+        return "".join(pieces)
 
     def tree(self, value: Any, key: str = "") -> Any:
         """Scrub every text in plain values, names of entries included."""
@@ -95,7 +108,7 @@ class Scrubber:
         if found["data"]:
             return found[0]
         if found["path"]:
-            return self._path(found[0])
+            return self._local(found["local"]) + self._path(found["path"])
         if found["windows"]:
             self.paths.add(found[0])
             return f"…/{found['file']}"
@@ -109,6 +122,14 @@ class Scrubber:
             return f"{found['scheme']}host"
         self.hosts.add(found[0])
         return "host"
+
+    def _local(self, start: str | None) -> str:
+        """Return what a file's URL starts with; its server is seldom named."""
+        server = (start or "").removeprefix("file://")
+        if server and server not in _LOCAL:
+            self.hosts.add(server)
+            return "file://host"
+        return start or ""
 
     def _path(self, path: str) -> str:
         self.paths.add(path)

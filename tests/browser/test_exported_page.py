@@ -78,6 +78,18 @@ def test_no_script_of_a_notebook_runs(tmp_path: Path, page: Page) -> None:
     assert page.evaluate("typeof pwned") == "undefined"
 
 
+def test_message_of_an_error_is_seen_to_its_end_on_a_narrow_page(
+    tmp_path: Path, page: Page
+) -> None:
+    message = "ValueError: " + "no kernel matched; " * 20 + "/".join(["seen"] * 60)
+    page.set_viewport_size({"width": 700, "height": 800})
+    error = new_output("error", ename="ValueError", evalue="", traceback=["---", message])
+    page.goto(export(tmp_path, code(error)))
+    shown = page.locator("pre.error")
+    assert shown.evaluate("each => each.scrollWidth <= each.clientWidth")
+    assert shown.evaluate("each => each.getClientRects()[0].right <= innerWidth")
+
+
 def test_notebook_that_jupyterlab_saved_becomes_a_report(
     lab: Lab, tab: Tab, page: Page, tmp_path: Path
 ) -> None:
