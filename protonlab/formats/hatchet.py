@@ -33,6 +33,7 @@ from protonlab.model.frames import (
     text_column,
 )
 from protonlab.model.labels import label_of
+from protonlab.model.vectors import parted, vector_notes
 
 # Largest tree that is read unless more is asked for.
 MAX_DEPTH, MAX_FRAMES = 10_000, 20_000_000
@@ -122,6 +123,10 @@ def _read(
     )
     del metrics_of
     check_times(frames, source)
+    held = columns
+    frames, columns = parted(frames, columns)
+    if columns != held:
+        info = replace(info, notes=(*info.notes, *vector_notes(frames, columns)))
     _restore(frames, extra, source)
     repeats = repeats_of(extra.repeats, frames, columns, source)
     profile = Profile(frames, columns, _device_table(table, frames, source), info, repeats)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from protonlab.model.frames import HOOK_STATES, BoolArray, MetricColumn, categorical
+from protonlab.model.vectors import VECTOR
 
 # What makes two frames the same kernel.
 KERNEL_TEXT = ("name", "label", "kernel", "hook")
@@ -80,7 +81,8 @@ def hooked(
     for metric in columns:
         if metric.column in _MEASURED:
             continue
-        foreign = kernels & _foreign(metric.raw, names, compiled, state, recorded)[codes]
+        key = metric.raw.removesuffix(VECTOR)
+        foreign = kernels & _foreign(key, names, compiled, state, recorded)[codes]
         if (foreign & frames[metric.column].notna().to_numpy()).any():
             result[metric.column] = result[metric.column].mask(foreign)
     return result

@@ -23,6 +23,7 @@ from protonlab.model.frames import (
 )
 from protonlab.model.profile import Profile
 from protonlab.model.repeats import REPEAT_SCOPE, Repeats
+from protonlab.model.vectors import parted
 
 # What makes frames below one parent the same frame.
 _SAME = ("name", "kernel", "kind", "hook", "device_type", "device_id")
@@ -55,6 +56,7 @@ def merged(parts: Sequence[tuple[int | None, Profile]]) -> Profile:
         ],
         ignore_index=True,
     )
+    values, columns = parted(values, columns)
     text = pd.concat(
         [
             profile.frames[[*_TEXT, "device_id"]].astype(dict.fromkeys(_TEXT, object))

@@ -20,7 +20,6 @@ flops and a kernel's own metrics are modelled: they come from its launch metadat
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import re
 from collections.abc import Sequence
@@ -33,6 +32,7 @@ import pandas as pd
 from protonlab.errors import MetricError
 from protonlab.model.devices import IDEAL_BYTES, IDEAL_FLOPS
 from protonlab.model.frames import FloatArray, IntArray, MetricColumn
+from protonlab.model.metric_errors import unknown_metric, without_sum
 from protonlab.model.units import format_quantity
 
 MOST_METRICS = 16  # that a view shows by itself
@@ -89,7 +89,7 @@ class Metric:
             raise MetricError(f"{name!r} is no metric name; give a string such as 'time/us'")
         found = _Grammar(columns).parse(name)
         if found is None:
-            raise MetricError(unknown_metric(name, columns))
+            raise MetricError(unknown_metric(name, columns, available_metrics(columns)))
         return found
 
     def values(self, sums: pd.DataFrame, parent: IntArray | None = None) -> FloatArray:
@@ -110,10 +110,7 @@ class Metric:
         """
         for source in self.sources:
             if source not in sums or pd.api.types.is_object_dtype(sums[source].dtype):
-                raise MetricError(
-                    f"{self.name!r} has no value here: {source} is a vector, text, or a property, "
-                    "which cannot be summed. profile.frames holds what each frame recorded"
-                )
+                raise MetricError(without_sum(self.name, source))
         arrays = [
             sums[source].to_numpy(dtype=np.float64, na_value=np.nan) for source in self.sources
         ]
@@ -260,26 +257,6 @@ def available_metrics(columns: Sequence[MetricColumn]) -> list[str]:
             names.append(f"{column.stem}/s" if not column.unit else f"{column.stem}/{column.unit}")
     suiting = (name for name in names if grammar.parse(name) is not None)
     return list(itertools.islice(suiting, MOST_METRICS))
-
-
-def unknown_metric(name: str, columns: Sequence[MetricColumn]) -> str:
-    """Say what is wrong with a metric name and which names would do."""
-    known = available_metrics(columns)
-    plain = [column.stem for column in columns]
-    close = difflib.get_close_matches(name, [*known, *plain], n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return (
-        f"{name!r} is not a metric of this profile.{hint}\n"
-        f"It recorded: {_listed(plain)}. Use {', '.join(known) or 'nothing'}, "
-        "a recorded metric, one by another (bytes/n_tokens), by time (n_tokens/s), "
-        "as a share (time/%, time/%parent), or util."
-    )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - 2 * MOST_METRICS
-    shown = ", ".join(names[: 2 * MOST_METRICS]) or "nothing"
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _measured(column: MetricColumn) -> bool:

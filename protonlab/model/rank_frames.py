@@ -28,6 +28,7 @@ from protonlab.model.joining import cells, joined_numbers, joined_text
 from protonlab.model.kernels import kernel_columns
 from protonlab.model.profile import Profile
 from protonlab.model.rank_groups import RankGroups
+from protonlab.model.vectors import parted
 
 _CONSTANT = {"kind": KINDS, "hook": HOOK_STATES}
 _TEXT = ("name", "kernel", "label", "kind", "hook", "device_type")
@@ -88,7 +89,8 @@ class RankFrames:
             rows = (np.cumsum(lengths) - lengths)[which][place] + frame
             data = {name: column.take(rows) for name, column in data.items()}
         data = {"rank": np.array(ranks, dtype=np.int64)[place], "frame_id": frame, **data}
-        return cls(ranks, pd.DataFrame(data, copy=False), columns, place)
+        table, columns = parted(pd.DataFrame(data, copy=False), columns)
+        return cls(ranks, table, columns, place)
 
     @cached_property
     def parent(self) -> IntArray:

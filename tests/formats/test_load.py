@@ -146,5 +146,5 @@ def test_what_is_not_finite_is_missing_and_named(value: Any) -> None:
     ]
     root = {"frame": {"name": "ROOT"}, "metrics": {}, "children": children}
     profile = read_profile(msgpack.packb([root, {}]))
-    assert profile.info.notes == ("loss of a, c came to NaN or infinity, so it is missing",)
+    assert profile.info.notes[0] == "loss of a, c came to NaN or infinity, so it is missing"
     assert profile.frames["n"].tolist()[1:] == [1, 1, 1]
