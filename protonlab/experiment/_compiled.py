@@ -28,6 +28,7 @@ from protonlab.model.compiled import (
     CompiledComparison,
     CompiledVariant,
 )
+from protonlab.model.filters import compile_pattern
 
 # Of the metadata: what is no choice of anybody's, or stands among the resources.
 _NO_OPTIONS = {"hash", "name", "shared", "target", "arch", "triton_version", "extern_libs"}
@@ -58,8 +59,8 @@ def compare_compiled(
     Raises
     ------
     ProtonLabError
-        If there are not two variants, one is nothing of these, or no kernel or several of them
-        could be meant.
+        If there are not two variants, one is nothing of these, `kernel` is no regular expression,
+        or no kernel or several of them could be meant.
     CaptureError
         If a function is to be called on Triton's interpreter, which compiles nothing.
 
@@ -67,6 +68,12 @@ def compare_compiled(
     --------
     >>> compare_compiled({"overlap": f, "serial": g}).differences  # doctest: +SKIP
     """
+    if not isinstance(variants, Mapping):
+        raise ProtonLabError(
+            f"variants is of type {type(variants).__name__}; give a dict of two names, such as "
+            '{"overlap": f, "serial": g}, with what a launch returns, kernel[grid](…), or functions'
+        )
+    compile_pattern(kernel, "kernel")
     if len(variants) != 2:
         raise ProtonLabError(
             f"compare_compiled takes two variants, and {len(variants)} were given"

@@ -144,8 +144,13 @@ def compiled_table(comparison: CompiledComparison) -> CompiledTable:
 
     Resources and loops are always there; of constexprs, arguments and options those that differ,
     and of classes of instructions also those that a reader of a matmul looks for first.
+
+    Raises
+    ------
+    ProtonLabError
+        If `comparison` is none of compare_compiled's.
     """
-    return CompiledTable(comparison)
+    return CompiledTable(_checked(comparison))
 
 
 def ptx_difference(comparison: CompiledComparison) -> PTXDifference:
@@ -154,19 +159,28 @@ def ptx_difference(comparison: CompiledComparison) -> PTXDifference:
     Raises
     ------
     ProtonLabError
-        If the PTX of one of them was not kept.
+        If `comparison` is none of compare_compiled's, or the PTX of a variant was not kept.
 
     Examples
     --------
     >>> protonlab.ptx_difference(protonlab.compare_compiled(variants))  # doctest: +SKIP
     """
-    for variant in (comparison.a, comparison.b):
+    for variant in (_checked(comparison).a, comparison.b):
         if not variant.ptx:
             raise ProtonLabError(
                 f"the PTX of {variant.name!r} was not kept; compare_compiled() on the compiled "
                 "kernels reads it again"
             )
     return PTXDifference(comparison.names, tuple(comparison.passages))
+
+
+def _checked(comparison: Any) -> CompiledComparison:
+    if not isinstance(comparison, CompiledComparison):
+        raise ProtonLabError(
+            f"comparison is of type {type(comparison).__name__}; give what compare_compiled() "
+            'returns, such as compare_compiled({"overlap": f, "serial": g})'
+        )
+    return comparison
 
 
 def _line(lines: tuple[tuple[int, str], ...], row: int) -> str:

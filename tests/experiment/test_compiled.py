@@ -233,6 +233,25 @@ def test_two_variants_are_needed(count: int) -> None:
         compare_compiled(variants)
 
 
+@pytest.mark.parametrize("variants", [3, None, [1, 2], "ab"])
+def test_variants_that_are_no_mapping(variants: Any) -> None:
+    with pytest.raises(ProtonLabError, match=r"variants is of type .*; give a dict of two names"):
+        compare_compiled(variants)
+
+
+@pytest.mark.parametrize("kernel", [3, "("])
+def test_pattern_that_is_none(kernel: Any) -> None:
+    with pytest.raises(ProtonLabError, match=r"kernel.* regular expression"):
+        compare_compiled({"overlap": lambda: None, "serial": lambda: None}, kernel=kernel)
+
+
+@pytest.mark.parametrize("show", [compiled_table, ptx_difference])
+@pytest.mark.parametrize("comparison", [{}, 3, None])
+def test_something_else_than_a_comparison_is_not_shown(show: Any, comparison: Any) -> None:
+    with pytest.raises(ProtonLabError, match=r"comparison is of type .*; give what compare_comp"):
+        show(comparison)
+
+
 def test_something_else_than_a_kernel() -> None:
     with pytest.raises(ProtonLabError, match="variant 'overlap' is int"):
         compare_compiled({"overlap": 3, "serial": 4})
