@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 
 import torch
 
+from protonlab.errors import ProtonLabError
+
 _UNIT = 512  # bytes; torch's allocator aligns to as many
 _LARGEST_GAP = 2**26
 _LARGEST_SHIFT, _SHARE_OF_SPARE = 2**32, 4
@@ -53,7 +55,13 @@ def elsewhere(tensor: torch.Tensor) -> torch.Tensor:
     Parameters
     ----------
     tensor
-        Of any shape, strides and type, on any device.
+        Dense, of any shape, strides and type, on any device; what shares memory in it, as an
+        expanded tensor's elements do, shares it in the copy.
+
+    Raises
+    ------
+    ProtonLabError
+        If it is no tensor, or a sparse one.
 
     Examples
     --------
@@ -62,10 +70,18 @@ def elsewhere(tensor: torch.Tensor) -> torch.Tensor:
     ...     return {"torch": lambda: x @ w.T, "ours": lambda: matmul(x, w)}
     >>> compare_variants(make)  # doctest: +SKIP
     """
-    size, elements = tensor.element_size(), 1
-    for length, stride in zip(tensor.shape, tensor.stride(), strict=True):
-        elements += (length - 1) * stride
+    if not isinstance(tensor, torch.Tensor) or tensor.layout is not torch.strided:
+        what = getattr(tensor, "layout", None) or type(tensor).__name__
+        raise ProtonLabError(
+            f"elsewhere takes one dense tensor, and was given one of type {what}; give it the "
+            "dense tensors that this consists of, one by one"
+        )
+    size, elements = tensor.element_size(), min(1, tensor.numel())
+    if elements:
+        for length, stride in zip(tensor.shape, tensor.stride(), strict=True):
+            elements += (length - 1) * stride
     gap = random.Random().randrange(0, _LARGEST_GAP, _UNIT)
     room = torch.empty(gap + elements * size, dtype=torch.uint8, device=tensor.device)
-    placed = room[gap:].view(tensor.dtype)
-    return placed.as_strided(tensor.shape, tensor.stride()).copy_(tensor)
+    # Its memory as it lies: elements of an expanded tensor share theirs, and cannot be written to.
+    placed = room[gap:].view(tensor.dtype).copy_(tensor.as_strided((elements,), (1,)))
+    return placed.as_strided(tensor.shape, tensor.stride())

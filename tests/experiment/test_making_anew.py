@@ -95,6 +95,40 @@ def test_rounds_are_saved_and_read_back(tmp_path: Path) -> None:
     assert load(tmp_path / "c.json").rounds is None
 
 
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.arange(4.0).expand(3, 4),
+        torch.arange(3)[:, None].expand(3, 4)[1:],
+        torch.arange(10.0).unfold(0, 4, 1),
+        torch.arange(100).reshape(10, 10)[2:5, 3:9:2],
+        torch.ones(2, 2).to(torch.float8_e4m3fn).t(),
+        torch.tensor([1 + 2j]).conj(),
+        torch.tensor(3.0),
+        torch.empty(1, 8)[:, :0],
+        torch.empty(0).as_strided((0, 1), (2**26, 1)),
+    ],
+    ids=["expanded", "column", "windows", "part", "fp8", "conjugate", "scalar", "none", "no rows"],
+)
+def test_copy_elsewhere_is_the_same_tensor_however_it_lies(tensor: torch.Tensor) -> None:
+    copy = elsewhere(tensor)
+    assert (copy.shape, copy.stride(), copy.dtype) == (tensor.shape, tensor.stride(), tensor.dtype)
+    assert copy.tolist() == tensor.tolist()
+    assert copy.untyped_storage().data_ptr() != tensor.untyped_storage().data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("tensor", "what"),
+    [
+        ([1, 2], "list"),
+        (torch.eye(2).to_sparse(), "torch.sparse_coo"),
+    ],
+)
+def test_what_is_no_dense_tensor_is_refused(tensor: Any, what: str) -> None:
+    with pytest.raises(ProtonLabError, match=f"one dense tensor, .* of type {what}; give it"):
+        elsewhere(tensor)
+
+
 @pytest.mark.parametrize("transposed", [False, True])
 def test_copy_elsewhere_is_the_same_tensor(transposed: bool) -> None:
     tensor = torch.arange(24, dtype=torch.int16).reshape(2, 3, 4)
