@@ -65,7 +65,7 @@ def junit(gate: Any) -> str:
         )
         if row.outcome == "regressed":
             failure = ElementTree.SubElement(case, "failure", message=_text(row.sentence))
-            failure.text = _text(repr(gate))
+            failure.text = _text(f"{gate.title}: {row.sentence}")
         else:
             ElementTree.SubElement(case, "system-out").text = _text(row.sentence)
     if gate.notes:

@@ -249,6 +249,10 @@ def test_junit_has_a_case_for_each_row_that_is_judged() -> None:
     failure = cases["total"].find("failure")
     assert failure is not None
     assert "total: regressed, +" in str(failure.get("message"))
+    for name, case in cases.items():
+        text = str(case.findtext("failure"))
+        assert f": {name}: regressed, +" in text
+        assert text.count("regressed") == 1
     (passed,) = ElementTree.fromstring(check(variants(1.0)).to_junit())
     assert (passed.get("tests"), passed.get("failures")) == ("1", "0")
 
