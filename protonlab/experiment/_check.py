@@ -14,6 +14,7 @@ from protonlab.experiment._judging import (
     judge_pair,
     judge_profiles,
 )
+from protonlab.experiment._same_work import other_work
 from protonlab.formats import load
 from protonlab.model import Profile, VariantComparison
 from protonlab.model.thresholds import threshold_of
@@ -131,13 +132,15 @@ def judged(
     if isinstance(before, VariantComparison) and isinstance(after, VariantComparison):
         rows = tuple(judge_comparisons(before, after, allowed, absolute=absolute))
         title = f"{' and '.join(after.names)} against the baseline ({before.metric.name})"
+        notes = tuple(other_work(before, after))
     else:
         assert isinstance(before, Profile)
         assert isinstance(after, Profile)
         name = metric or "time/us"
         rows = tuple(judge_profiles(before, after, allowed, metric=name, include=include))
         title = f"{after.info.name or 'candidate'} against the baseline ({name})"
-    return Gate(title, allowed, rows, _notes(before, after))
+        notes = ()
+    return Gate(title, allowed, rows, (*notes, *_notes(before, after)))
 
 
 def _read(given: Measured, side: str) -> Profile | VariantComparison:

@@ -13,11 +13,12 @@ import pytest
 from builders import document, kernel
 from variant_builders import RATE, TIME, comparison, noisy
 
-from protonlab import MetricError, Profile, ProtonLabError, RegressionError, check
+from protonlab import EpilogueCase, MetricError, Profile, ProtonLabError, RegressionError, check
 from protonlab.experiment import Gate, judged
 from protonlab.formats import read_profile
 from protonlab.model import ProfileInfo, VariantComparison
 from protonlab.model.merging import merged
+from protonlab.recorded import epilogue_sweep
 
 H200 = ProfileInfo(gpu="NVIDIA H200", backend="cupti", versions={"triton": "3.9.0"})
 
@@ -163,6 +164,63 @@ def test_notes_tell_of_versions_and_of_what_the_measurement_warned_of() -> None:
     interpreted = ProfileInfo(backend="interpreter, CPU")
     (note,) = check(variants(1.0, info=interpreted)).notes
     assert "say nothing about a GPU" in note
+
+
+SWEEP = epilogue_sweep()
+SHORT = SWEEP.comparison(EpilogueCase("ours", tokens=4, k=256))
+LONG = SWEEP.comparison(EpilogueCase("upstream", tokens=4, k=5760))
+
+
+def test_a_note_says_that_a_comparison_is_of_other_work() -> None:
+    gate = check(SHORT, LONG)
+    ours = "matmul_mxfp4 [512x5760x256, experts=128, persistent, flattened, block_m=8]"
+    upstream = (
+        "_p_matmul_NNT_bf16xbf16xmxfp4_16x128x128x1 [E_128(M) = unknown, N = 5760, K = 5760] stg4"
+    )
+    expected = [
+        f"overlap launches other kernels: {ours} in the baseline only, {upstream} now only.",
+        "A call of overlap was 106 MB, 1.51 GFLOP in the baseline and is 2.14 GB, 34.0 GFLOP now, "
+        "by launch metadata.",
+    ]
+    assert list(gate.notes[:2]) == expected
+    assert gate.notes[3] == expected[1].replace("overlap", "serial")
+    assert f"Note: {expected[1]}" in repr(gate).splitlines()
+    assert f"- {expected[1]}" in gate.to_markdown().splitlines()
+    (suite,) = ElementTree.fromstring(gate.to_junit())
+    assert expected[0] in str(suite.findtext("system-out"))
+
+
+def of_calls(*calls: dict[str, Any]) -> VariantComparison:
+    """Both variants launch these kernels, of so many bytes, in one call each."""
+    parts = [
+        read_profile(document(*(kernel(name, 100.0, bytes=size) for name, size in call.items())))
+        for call in calls
+    ]
+    profile = replace(merged(list(enumerate(parts))), info=H200)
+    return variants(1.0, profiles=(profile, profile))
+
+
+def test_no_note_where_the_work_is_the_same() -> None:
+    assert not [note for note in check(SHORT, SHORT).notes if "other kernels" in note]
+    assert not [note for note in check(SHORT, SHORT).notes if "A call of" in note]
+    once, often = of_calls({"k": 3000.0}), of_calls(*[{"k": 3000.0}] * 3)
+    drawn = of_calls({"k": 3000.0}, {"k": 3020.0})
+    unknown = variants(1.0)
+    for before, after in ((once, often), (often, once), (once, drawn), (once, unknown)):
+        assert check(before, after).notes == ()
+
+
+def test_note_names_what_differs_and_no_more() -> None:
+    before = of_calls({"k": 3000.0, "gone": 1000.0})
+    after = of_calls({"k": 4000.0} | {f"new{number}": 0.0 for number in range(5)})
+    assert check(before, after).notes[0] == (
+        "overlap launches other kernels: gone in the baseline only, new0, new1, new2 and 2 others "
+        "now only."
+    )
+    assert len(check(before, after).notes) == 2
+    assert check(before, of_calls({"k": 6000.0, "gone": 2000.0})).notes[0] == (
+        "A call of overlap was 4.00 kB in the baseline and is 8.00 kB now, by launch metadata."
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from click.testing import CliRunner, Result
-from test_check import around, repeated, variants
+from test_check import LONG, SHORT, around, repeated, variants
 
 from protonlab.cli import main
 
@@ -30,6 +30,17 @@ def test_command_passes_and_fails_by_exit_code(tmp_path: Path) -> None:
     assert "failed: 1 of 1 slower by more than 3 %" in result.output
     assert "**regressed**" in summary.read_text("utf-8")
     assert ElementTree.fromstring(junit.read_text("utf-8"))[0].get("failures") == "1"
+
+
+def test_command_notes_other_work_of_saved_comparisons(tmp_path: Path) -> None:
+    short, long, summary = (tmp_path / name for name in ("s.json", "l.json", "summary.md"))
+    SHORT.save(short)
+    LONG.save(long)
+    result = run(short, long, "--markdown", summary)
+    assert result.exit_code == 0, result.output
+    assert result.output.count("launches other kernels: ") == 2
+    assert summary.read_text("utf-8").count("A call of ") == 2
+    assert "other kernels" not in run(short, short).output
 
 
 def test_command_judges_one_comparison_and_two_profiles(tmp_path: Path) -> None:
