@@ -9,8 +9,8 @@ your kernel's speed by the reference's against what was recorded: the machine's 
 ``pytest --protonlab-record`` writes a baseline for this GPU into ``protonlab_baselines`` beside the
 test's file, to be committed. A plain ``pytest`` fails when the speed has fallen by more than
 ``--protonlab-threshold`` (3 %), beyond what noise explains. Where only another GPU has a baseline,
-the test is skipped. ``--protonlab-markdown PATH`` writes a summary of all gates; pytest's own
-``--junit-xml`` has the numbers as properties.
+the test is skipped. ``--protonlab-markdown PATH`` writes a summary of all gates, or of what was
+recorded; pytest's own ``--junit-xml`` has the numbers as properties.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 FOLDER = "protonlab_baselines"
 _HINT = "record one with pytest --protonlab-record, and commit it"
+_NONE = (
+    "No gate was judged and no baseline recorded: no test that ran in this process got so far with "
+    "protonlab_gate."
+)
 _GATES = pytest.StashKey[list[Any]]()
 
 
@@ -53,15 +57,20 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print what each gate found, and write the summary."""
     gates: list[Gate] = config.stash[_GATES]
-    if gates:
+    path = config.getoption("--protonlab-markdown")
+    if gates or path is not None:
         terminalreporter.section("protonlab gates")
         for gate in gates:
             terminalreporter.write_line(f"{gate.title}: {gate.summary}")
-    path = config.getoption("--protonlab-markdown")
-    if path is not None and gates:
+            for note in gate.notes:
+                terminalreporter.write_line(f"  Note: {note}")
+        if not gates:
+            terminalreporter.write_line(_NONE)
+    if path is not None:
         from protonlab.model.writing import write_atomically
 
-        write_atomically(["\n".join(gate.to_markdown() for gate in gates)], path)
+        texts = [gate.to_markdown() for gate in gates] or [f"### protonlab gates\n\n{_NONE}\n"]
+        write_atomically(["\n".join(texts)], path)
 
 
 class Gatekeeper:
@@ -117,7 +126,12 @@ class Gatekeeper:
         ProtonLabError
             If the variants cannot be measured.
         """
-        from protonlab.experiment import compare_variants, judged, raise_if_regressed
+        from protonlab.experiment import (
+            baseline_of,
+            compare_variants,
+            judged,
+            raise_if_regressed,
+        )
 
         records = self._config.getoption("--protonlab-record")
         stem = ".".join([self._name, *([_slug(name)] if name else [])])
@@ -129,6 +143,7 @@ class Gatekeeper:
         if records:
             path.parent.mkdir(parents=True, exist_ok=True)
             found.save(path)
+            self._config.stash[_GATES].append(baseline_of(found, path.name))
             return found
         if path not in known:
             others = ", ".join(other.name for other in known)

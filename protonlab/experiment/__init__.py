@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from protonlab.experiment._check import check, judged, raise_if_regressed
+    from protonlab.experiment._check import baseline_of, check, judged, raise_if_regressed
     from protonlab.experiment._compare_variants import compare_variants
     from protonlab.experiment._compiled import compare_compiled
     from protonlab.experiment._gate import Gate
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Gate": "_gate",
     "Measurement": "_measurement",
+    "baseline_of": "_check",
     "check": "_check",
     "compare_compiled": "_compiled",
     "compare_variants": "_compare_variants",
@@ -30,6 +31,7 @@ _HOME = {
 __all__ = [
     "Gate",
     "Measurement",
+    "baseline_of",
     "check",
     "compare_compiled",
     "compare_variants",

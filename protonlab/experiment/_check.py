@@ -13,6 +13,7 @@ from protonlab.experiment._judging import (
     judge_comparisons,
     judge_pair,
     judge_profiles,
+    recorded,
 )
 from protonlab.experiment._same_work import other_work
 from protonlab.formats import load
@@ -141,6 +142,12 @@ def judged(
         title = f"{after.info.name or 'candidate'} against the baseline ({name})"
         notes = ()
     return Gate(title, allowed, rows, (*notes, *_notes(before, after)))
+
+
+def baseline_of(found: VariantComparison, name: str) -> Gate:
+    """Say what a new baseline of this name holds, as a gate that judges nothing yet."""
+    title = f"{' and '.join(found.names)} recorded as {name} ({found.metric.name})"
+    return Gate(title, DEFAULT_THRESHOLD, tuple(recorded(found)), _notes(found))
 
 
 def _read(given: Measured, side: str) -> Profile | VariantComparison:

@@ -109,6 +109,8 @@ class Gate:
         """One line: passed or failed, and why."""
         allowed = f"{100 * self.threshold:g} %"
         judged = [row for row in self.rows if row.is_judged]
+        if not judged:
+            return "recorded, and nothing was judged"
         if self.regressed:
             names = ", ".join(row.name for row in self.regressed)
             return (

@@ -95,6 +95,14 @@ def judge_comparisons(
         )
 
 
+def recorded(found: VariantComparison) -> Iterator[Judged]:
+    """Show what `judge_comparisons` will hold the next measurement against."""
+    (first, second), number = found.names, pairs_in_words(found)
+    values = zip(found.names, map(found.metric.format, found.medians), strict=True)
+    for name, text in ((f"{second} by {first}", f"{fmean(found.ratios):.4g} times"), *values):
+        yield Judged(name, text, "–", math.nan, math.nan, math.nan, number, "not judged")
+
+
 def _judged(
     name: str,
     before: FloatArray,

@@ -43,8 +43,18 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def test_records_passes_fails_and_skips(run: Run, tmp_path: Path) -> None:
-    code, text = run("--protonlab-record")
+    summary = tmp_path / "sum.md"
+    code, text = run("--protonlab-record", "--protonlab-markdown", str(summary))
     assert code == 0, text
+    assert "reference and ours recorded as test_speed." in text
+    lines = summary.read_text("utf-8").splitlines()
+    assert lines[0].startswith("### reference and ours recorded as test")
+    assert "**recorded, and nothing was judged**" in lines
+    assert [line.split("|")[1].strip() for line in lines if line.endswith("| not judged |")] == [
+        "ours by reference",
+        "reference",
+        "ours",
+    ]
     (baseline,) = (tmp_path / "gated" / FOLDER).iterdir()
     assert json.loads(baseline.read_text())["names"] == ["reference", "ours"]
     if device() == "cpu":
@@ -56,13 +66,15 @@ def test_records_passes_fails_and_skips(run: Run, tmp_path: Path) -> None:
     assert code == 0, text
     assert "protonlab gates" in text
     assert "passed" in text
+    assert "other kernels" not in text
+    assert "A call of" not in text
 
     # So far that the interval of two pairs, which may reach over a factor of 1,000, is beyond.
     doctored = json.loads(baseline.read_text())
     for column in ("time_ns_b", "value_b"):
         doctored["pairs"][column] = [value / 1e9 for value in doctored["pairs"][column]]
     baseline.write_text(json.dumps(doctored))
-    summary, junit = tmp_path / "sum.md", tmp_path / "junit.xml"
+    junit = tmp_path / "junit.xml"
     files = ("--protonlab-markdown", str(summary), "--junit-xml", str(junit))
     code, text = run(*wide, *files)
     assert code == 1, text
@@ -76,8 +88,11 @@ def test_records_passes_fails_and_skips(run: Run, tmp_path: Path) -> None:
     assert "only test_speed.nvidia-h100.json" in " ".join(text.split())
 
 
-def test_without_any_baseline_it_fails_before_measuring(run: Run) -> None:
-    code, text = run()
+def test_without_any_baseline_it_fails_before_measuring(run: Run, tmp_path: Path) -> None:
+    summary = tmp_path / "sum.md"
+    code, text = run("--protonlab-markdown", str(summary))
     assert code == 1
+    assert "No gate was judged and no baseline recorded: no test" in text
+    assert "No gate was judged and no baseline recorded: no test" in summary.read_text("utf-8")
     assert "there is no baseline test_speed in" in text
     assert "record one with pytest --protonlab-record" in text
