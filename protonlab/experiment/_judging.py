@@ -13,7 +13,7 @@ from protonlab.experiment._gate import Judged, Outcome, outcome_of
 from protonlab.model import KernelFilter, Metric, Profile, VariantComparison, compare
 from protonlab.model.frames import FloatArray
 from protonlab.model.statistics import ratio_bounds
-from protonlab.model.variant_text import pairs_in_words
+from protonlab.model.variant_text import SAME_WORK, pairs_in_words
 
 # Kernels that are not judged but shown, greatest difference first.
 _MOST_SHOWN = 10
@@ -31,8 +31,10 @@ def judge_pair(comparison: VariantComparison, threshold: float) -> Judged:
     ProtonLabError
         If it has too few pairs for an interval.
     """
+    _check_direction(comparison.metric)
+    if not _same(*_work(comparison)):
+        comparison = comparison.by_time()
     found, metric = comparison.ratio, comparison.metric
-    _check_direction(metric)
     if math.isnan(found.low):
         raise ProtonLabError(
             f"no interval follows from {pairs_in_words(comparison)} of "
@@ -70,8 +72,10 @@ def judge_comparisons(
                 f"the baseline has {what} {_listed(ours)}, the candidate {_listed(theirs)}; "
                 "measure the candidate as the baseline was measured"
             )
+    _check_direction(before.metric)
+    if not all(map(_same, _work(before), _work(after))):
+        before, after = before.by_time(), after.by_time()
     metric = before.metric
-    _check_direction(metric)
     ratios = before.ratios, after.ratios
     if min(map(len, ratios)) < 2:
         raise ProtonLabError(
@@ -93,6 +97,19 @@ def judge_comparisons(
             (values[0], values[1]),
             number,
         )
+
+
+def _work(comparison: VariantComparison) -> list[float]:
+    """Work of a call of each variant, as the metric counts it; the same where it is a time."""
+    if comparison.metric.unit == "s":
+        return [1.0, 1.0]
+    sides = zip(comparison.values, comparison.times_ns, strict=True)
+    return [float(np.median(values * times)) for values, times in sides]
+
+
+def _same(one: float, other: float) -> bool:
+    """Whether a rate says which of two is faster."""
+    return abs(one - other) <= SAME_WORK * abs(one)
 
 
 def recorded(found: VariantComparison) -> Iterator[Judged]:

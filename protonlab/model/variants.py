@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from protonlab.errors import ProtonLabError
-from protonlab.model.frames import FloatArray
+from protonlab.model.frames import FloatArray, MetricColumn
 from protonlab.model.info import ProfileInfo
 from protonlab.model.metrics import Metric
 from protonlab.model.pair_warnings import ROUND, pair_warnings
@@ -173,6 +173,14 @@ class VariantComparison:
         if n < 0:
             raise ProtonLabError(f"first({n}): give a number of pairs, 0 or more")
         return replace(self, pairs=self.pairs.iloc[:n])
+
+    def by_time(self) -> VariantComparison:
+        """Return the same pairs with the time of a call as their metric."""
+        metric = Metric.parse("time/us", [MetricColumn.from_raw("time (ns)")])
+        times = {
+            f"value_{side}": self.pairs[f"time_ns_{side}"] * metric.factor for side in ("a", "b")
+        }
+        return replace(self, metric=metric, pairs=self.pairs.assign(**times))
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return the pairs as a table of your own; see `pairs` for its columns."""

@@ -115,6 +115,17 @@ def test_comparisons_are_judged_by_the_ratio_whatever_the_machine_does() -> None
     assert row.low < row.slowdown < row.high
 
 
+def test_less_work_in_less_time_is_faster_whatever_the_rate() -> None:
+    found = variants(0.6)
+    fused = replace(found, pairs=found.pairs.assign(value_b=0.5 * found.pairs["value_b"]))
+    assert fused.medians[1] < fused.medians[0]
+    for gate in (check(fused), check(variants(1.0, seed=1), fused)):
+        row = gate.rows[0]
+        assert row.outcome == "faster"
+        assert row.slowdown == pytest.approx(0.6, abs=0.01)
+    assert check(fused).rows[0].after == "600 ns"
+
+
 def test_profiles_are_judged_by_their_totals() -> None:
     before = repeated(matmul=around(1000), gelu=around(100, seed=1))
     after = repeated(matmul=around(1000, seed=2), gelu=around(120, seed=3))
