@@ -46,8 +46,7 @@ def change_columns(
     of
         What measured them, for verdicts: ``"repeat"``, ``"rank"``.
     paired
-        Whether the n-th before and the n-th after belong together; the ratio is then the geometric
-        mean of the pairs'.
+        Whether the n-th before and the n-th after belong together.
 
     Returns
     -------
@@ -68,12 +67,11 @@ def change_columns(
         "ratio": ratio,
     }
     if samples is not None:
-        if paired:
-            ratios, low, high = paired_ratio_bounds(*samples, CONFIDENCE)
-            columns["ratio"] = ratio = np.where(np.isnan(low), ratio, ratios)
-        else:
-            low, high = ratio_bounds(*samples, CONFIDENCE)
-        if not metric.additive and not paired:
+        if paired and metric.additive:
+            # What one of a pair did not run took it no time, so that samples and means agree.
+            samples = _filled(*samples), _filled(*reversed(samples))
+        low, high = (paired_ratio_bounds if paired else ratio_bounds)(*samples, CONFIDENCE)
+        if not metric.additive:
             # The ratio of two rates is that of their sums; it scatters as the rates do.
             with np.errstate(divide="ignore", invalid="ignore"):
                 moved = ratio / np.sqrt(low * high)
@@ -93,6 +91,11 @@ def change_columns(
         of = f"paired {of}" if paired else of
         columns["verdict"] = [_verdict(metric, of, *row) for row in rows]
     return columns
+
+
+def _filled(samples: FloatArray, others: FloatArray) -> FloatArray:
+    """Write zeros for missing samples whose partner in the pair is there."""
+    return np.where(np.isnan(samples) & ~np.isnan(others), 0.0, samples)
 
 
 def _verdict(

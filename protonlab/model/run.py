@@ -196,9 +196,11 @@ class Run(JobRanks):
     def compare(self, other: Run, *, metric: str = "time") -> RunComparison:
         """Compare this run with a later one: what became slower, faster, new, or went away.
 
-        Values are those of a rank on average. Ratios have 95 % intervals across ranks: where both
-        runs have the same ranks each is compared with itself (Student's t on the logarithms of
-        their ratios), otherwise the means are. A ratio whose interval holds 1 counts as unchanged.
+        Values are those of a rank on average, and ratios are those of these values, with 95 %
+        intervals across ranks: Student's t on the logarithm of the ratio. Where both runs have the
+        same ranks each is compared with itself, so that what one GPU has always been slower by
+        does not count. A ratio whose interval holds 1 counts as unchanged. A note names a rank
+        that changed far more than the others.
 
         Parameters
         ----------

@@ -12,14 +12,21 @@ import pandas as pd
 
 from protonlab.errors import ProtonLabError
 from protonlab.model.changes import change_columns
-from protonlab.model.collectives import collective_rows
+from protonlab.model.collectives import collective_rows, is_collective
 from protonlab.model.comparability import notes_on
 from protonlab.model.comparison import Comparison, compare
-from protonlab.model.frames import FloatArray, IntArray
+from protonlab.model.frames import BoolArray, FloatArray, IntArray
 from protonlab.model.metrics import Metric
+from protonlab.model.outliers import OUTLYING, robust_z
 from protonlab.model.rank_tables import MOST_CELLS, kernel_values
-from protonlab.model.sentences import on_ranks
-from protonlab.model.units import counted
+from protonlab.model.sentences import on_ranks, printable
+from protonlab.model.units import counted, plain
+
+# A rank stands out from a ratio 10 % beyond the others' on, and farther where they differ, too.
+_APART = np.log(1.1)
+_SHARE = 0.01  # of all that a rank took, from which on a kernel's change is worth a sentence
+_MOST_RANKS = 3
+_FEW = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +69,8 @@ def compare_runs(before: Any, after: Any, metric: str) -> RunComparison:
     ranks = (before.tree.ranks, after.tree.ranks)
     paired = ranks[0] == ranks[1] and len(ranks[0]) > 1
     wanted = (before.metric(metric), after.metric(metric))
-    kernels = _judged(whole.kernels, wanted[0], _of_kernels(whole, sides, wanted), paired=paired)
+    samples = _of_kernels(whole, sides, wanted)
+    kernels = _judged(whole.kernels, wanted[0], samples, paired=paired)
     frames = whole.frames
     cells = (len(mean.frames) * len(own) for mean, own in zip(means, ranks, strict=True))
     if max(cells) <= MOST_CELLS:
@@ -70,6 +78,7 @@ def compare_runs(before: Any, after: Any, metric: str) -> RunComparison:
     notes = (
         *per_step,
         *_absent(given, ranks),
+        *(_apart(whole, samples, ranks[0]) if paired else ()),
         *_notes(sides, ranks),
         *notes_on(means[0], means[1], whole.metric, kernels),
     )
@@ -179,6 +188,49 @@ def _absent(given: tuple[Any, Any], compared: tuple[tuple[int, ...], ...]) -> It
         if ranks:
             who = on_ranks(sorted(ranks))
             yield f"Not compared: {who}, of which only the run {word} has a profile."
+
+
+def _apart(
+    whole: Comparison, samples: tuple[FloatArray, FloatArray], ranks: tuple[int, ...]
+) -> Iterator[str]:
+    """Name the ranks on which a kernel changed far more than on the others; of the first such."""
+    metric = whole.metric
+    least = _SHARE * np.nansum(samples[0], axis=1) if metric.additive else np.zeros(len(ranks))
+    names = whole.kernels[["name", "label"]].to_numpy(object)
+    for (name, label), before, after in zip(names, samples[0].T, samples[1].T, strict=True):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = after / before
+            logs = np.log(ratio)
+        known = np.isfinite(logs)
+        far = _far(np.where(known, logs, np.nan))
+        near = ratio[known & ~far]
+        if is_collective(name) or not (far & (np.abs(after - before) > least)).any():
+            continue
+        each = [
+            f"{on_ranks([ranks[at]])} ({metric.format(before[at])} to {metric.format(after[at])}, "
+            f"ratio {plain(ratio[at])})"
+            for at in np.flatnonzero(far)
+        ]
+        more = f" and {len(each) - _MOST_RANKS} more" if len(each) > _MOST_RANKS else ""
+        yield (
+            f"{printable(str(label))} changed far more on {', '.join(each[:_MOST_RANKS])}{more} "
+            f"than on the others (ratio {plain(near.min())} to {plain(near.max())})."
+        )
+        return
+
+
+def _far(logs: FloatArray) -> BoolArray:
+    """Which ranks' ratios, as logarithms, lie far from the others'; shape (ranks,)."""
+    known = np.flatnonzero(~np.isnan(logs))
+    far = np.zeros(len(logs), dtype=np.bool_)
+    if len(known) > _FEW:
+        floor = _APART / (1.4826 * OUTLYING)
+        return np.abs(robust_z(logs, floor=floor)) > OUTLYING
+    if len(known) > 2:  # too few for a deviation that one of them does not move
+        last = known[np.argmax(np.abs(logs[known] - np.median(logs[known])))]
+        others = logs[known[known != last]]
+        far[last] = np.abs(logs[last] - others).min() > max(_APART, 3 * np.ptp(others))
+    return far
 
 
 def _notes(sides: tuple[Any, Any], ranks: tuple[tuple[int, ...], ...]) -> Iterator[str]:

@@ -148,40 +148,42 @@ def ratio_bounds(
 
 def paired_ratio_bounds(
     before: FloatArray, after: FloatArray, confidence: float = 0.95
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Compute intervals for ratios of many quantities, each measured in pairs: Student's t.
+) -> tuple[FloatArray, FloatArray]:
+    """Compute intervals for ratios of the means of many quantities, each measured in pairs.
 
-    `paired_ratio` for all columns at once, without its rounds and its bootstrap.
+    Student's t on the logarithm of each ratio, whose standard error follows from how far each pair
+    deviates from its means, after less before: what a pair always has more of falls out.
 
     Parameters
     ----------
     before, after
-        Positive measurements, shape (n, k): n pairs of each of k quantities; a pair with a missing
-        one is left out.
+        Measurements, shape (n, k): n pairs of each of k quantities; a pair with a missing one, or
+        of zeros, is left out.
     confidence
         Between 0 and 1.
 
     Returns
     -------
-    estimate, low, high
-        Geometric mean of ``after / before`` and its bounds, shape (k,); bounds are NaN below two
-        pairs.
+    low, high
+        Bounds of the mean of ``after`` by that of ``before``, shape (k,); NaN below two pairs, or
+        where both means are not positive.
 
     Examples
     --------
-    >>> ratios = paired_ratio_bounds(np.array([[10.0], [20.0]]), np.array([[11.0], [22.0]]))
-    >>> [float(each[0].round(3)) for each in ratios]
-    [1.1, 1.1, 1.1]
+    >>> bounds = paired_ratio_bounds(np.array([[10.0], [20.0]]), np.array([[11.0], [22.0]]))
+    >>> [float(each[0].round(3)) for each in bounds]
+    [1.1, 1.1]
     """
+    known = ~np.isnan(before + after) & ((before != 0) | (after != 0))
+    n = known.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(after / before)
-        known = np.isfinite(logs)
-        n = known.sum(axis=0)
-        mean = np.where(known, logs, 0.0).sum(axis=0) / n
-        squares = np.where(known, (logs - mean) ** 2, 0.0).sum(axis=0)
-        half = scipy.stats.t.ppf((1 + confidence) / 2, n - 1) * np.sqrt(squares / (n - 1) / n)
-    half = np.where(n > 1, half, np.nan)
-    return np.exp(mean), np.exp(mean - half), np.exp(mean + half)
+        mean, other_mean = (np.where(known, side, 0.0).sum(axis=0) / n for side in (before, after))
+        apart = np.where(known, after / other_mean - before / mean, 0.0)
+        error = np.sqrt((apart**2).sum(axis=0) / (n - 1) / n)
+        half = scipy.stats.t.ppf((1 + confidence) / 2, n - 1) * error
+        ratio = other_mean / mean
+    ratio[~((n > 1) & (mean > 0) & (other_mean > 0))] = np.nan
+    return ratio * np.exp(-half), ratio * np.exp(half)
 
 
 def _relative(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

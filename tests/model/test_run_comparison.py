@@ -12,7 +12,6 @@ from rank_builders import profiled_run, stepped_run
 import protonlab
 from protonlab import Comparison, MetricError, ProtonLabError, Run
 from protonlab.formats import read_profile
-from protonlab.model.paired import paired_ratio
 from protonlab.model.statistics import paired_ratio_bounds
 
 
@@ -41,13 +40,47 @@ def test_a_rank_is_compared_with_itself() -> None:
     assert found.kernels.set_index("name").loc["norm", "change"] == "unchanged"
 
 
-def test_the_interval_is_that_of_the_ranks_ratios() -> None:
-    before, after = [100, 200, 400], [112, 210, 460]
-    matmul = run_of(before).compare(run_of(after)).kernels.set_index("name").loc["matmul"]
-    expected = paired_ratio(np.array(before, float), np.array(after, float))
-    assert matmul[["ratio", "low", "high"]].tolist() == pytest.approx(
-        [expected.estimate, expected.low, expected.high]
+def test_the_ratio_is_that_of_the_values_beside_it() -> None:
+    before, after = [58, 74, 50], [41, 42, 256]
+    found = run_of(before).compare(run_of(after))
+    for table in (found.kernels, found.frames):
+        row = table.set_index("name").loc["matmul"]
+        assert row["ratio"] == row["after"] / row["before"] == pytest.approx(339 / 182)
+        # By hand: deviations from the means are -0.593, -0.848 and 1.441 after less before; their
+        # standard error is 0.724, and t of two degrees of freedom 4.303.
+        bounds = [339 / 182 * np.exp(sign * 4.303 * 0.7244) for sign in (-1, 1)]
+        assert row[["low", "high"]].tolist() == pytest.approx(bounds, rel=0.01)
+        assert row["verdict"].startswith("cannot tell")
+
+
+def test_a_rank_that_changed_far_more_is_named() -> None:
+    found = run_of([58, 74, 50]).compare(run_of([41, 42, 256]))
+    assert found.notes[0] == (
+        "matmul changed far more on rank 2 (50.0 ns to 256 ns, ratio 5.12) than on the others "
+        "(ratio 0.568 to 0.707)."
     )
+    many = profiled_run(16, seed=0).compare(profiled_run(16, seed=1, slow={3: 1.3, 9: 1.2}))
+    assert "matmul changed far more on rank 3 (" in many.notes[0]
+    assert ", rank 9 (" in many.notes[0]
+
+
+@pytest.mark.parametrize("slow", [{}, dict.fromkeys(range(16), 1.3), {3: 1.05}])
+def test_ranks_that_change_alike_are_not_named(slow: dict[int, float]) -> None:
+    found = profiled_run(16, seed=0).compare(profiled_run(16, seed=1, slow=slow))
+    assert "far more" not in " ".join(found.notes)
+
+
+def test_a_kernel_that_one_rank_alone_has_gives_no_interval() -> None:
+    def run(time: int) -> Run:
+        parts = [
+            document(kernel("k", 100), *[kernel("log", time)] * (rank == 0)) for rank in range(4)
+        ]
+        return Run.from_profiles({rank: read_profile(part) for rank, part in enumerate(parts)})
+
+    row = run(40).compare(run(80)).kernels.set_index("name").loc["log"]
+    assert row[["before", "after", "ratio"]].tolist() == [10, 20, 2]
+    assert np.isnan(row["low"])
+    assert row["verdict"] == "cannot tell: no interval of the ratio follows from 1 paired rank"
 
 
 def test_other_ranks_are_compared_by_their_means() -> None:
@@ -74,8 +107,7 @@ def test_the_tree_has_intervals_too() -> None:
     assert frames["before"].tolist() == [250, 150, 150, 100]
     assert frames["ratio"].tolist()[1:] == pytest.approx([1.1, 1.1, 1.0])
     assert frames["exclusive_difference"].sum() == pytest.approx(15)
-    # Of the whole: 210/200 and 320/300.
-    assert frames["ratio"].iloc[0] == pytest.approx(np.sqrt(210 / 200 * 320 / 300))
+    assert frames["ratio"].iloc[0] == pytest.approx(265 / 250)
 
 
 def test_renamed_kernels_are_found_again_on_every_rank() -> None:
@@ -137,12 +169,18 @@ def test_bad_input_is_answered() -> None:
         run.compare(Run("empty", {}))
 
 
-def test_bounds_of_many_ratios_are_those_of_each() -> None:
+def test_bounds_of_pairs_hold_the_true_ratio_as_often_as_they_say() -> None:
     random = np.random.default_rng(0)
-    before, after = random.uniform(1, 2, (2, 12, 3))
-    before[3, 1] = np.nan
-    estimate, low, high = paired_ratio_bounds(before, after)
-    for column in range(3):
-        expected = paired_ratio(before[:, column], after[:, column])
-        found = [estimate[column], low[column], high[column]]
-        assert found == pytest.approx([expected.estimate, expected.low, expected.high])
+    own = random.uniform(1, 4, (8, 4000))  # what each pair has in common
+    before, after = (
+        own * random.normal(1, 0.1, own.shape),
+        1.1 * own * random.normal(1, 0.1, own.shape),
+    )
+    low, high = paired_ratio_bounds(before, after)
+    assert 0.93 < ((low < 1.1) & (high > 1.1)).mean() < 0.97
+    assert np.median(high / low) < 1.3  # not paired: 2.2
+    before[3, 0] = np.nan
+    without = [np.delete(side, 3, axis=0)[:, :1] for side in (before, after)]
+    assert [x[0] for x in paired_ratio_bounds(before, after)] == pytest.approx(
+        [x[0] for x in paired_ratio_bounds(*without)]
+    )
