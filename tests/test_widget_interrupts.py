@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
 STATE = "(panel.running, panel._run.is_going_on, panel.words['status'])"
 INTERRUPTED = "(False, False, 'Interrupted.')"
+PANEL = """\
+import asyncio, time
+from protonlab import EpilogueWidget
+from protonlab.widget import _replay
+_replay._REPLAY_S = 600
+panel = EpilogueWidget(source='replay')"""
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel()
+    client = manager.client()
+    try:
+        client.start_channels()
+        client.wait_for_ready(timeout=60)
+        client.execute_interactive(PANEL, timeout=60)
+        yield manager, client
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def reply_to(client: BlockingKernelClient, asked: str) -> dict[str, object]:
+    while (reply := client.get_shell_msg(timeout=30))["parent_header"]["msg_id"] != asked:
+        pass
+    return dict(reply["content"])
 
 
 def told(client: BlockingKernelClient, expression: str) -> str:
     """What the kernel answers."""
-    asked = client.execute("1", user_expressions={"value": expression})
-    while (reply := client.get_shell_msg(timeout=10))["parent_header"]["msg_id"] != asked:
-        pass
-    return str(reply["content"]["user_expressions"]["value"]["data"]["text/plain"])
+    reply = reply_to(client, client.execute("1", user_expressions={"value": expression}))
+    return str(reply["user_expressions"]["value"]["data"]["text/plain"])  # type: ignore[index]
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
@@ -28,47 +54,50 @@ def wait_until(holds: Callable[[], bool]) -> None:
     raise TimeoutError("it did not come true within 10 s")
 
 
-def test_an_interrupt_stops_the_run_whether_a_cell_waits_or_none_runs() -> None:
-    """In a real kernel; what has no kernel's interrupt to fear is awaited in the other tests."""
-    manager = KernelManager(kernel_name="python3")
-    manager.start_kernel()
-    client = manager.client()
-    try:
-        client.start_channels()
-        client.wait_for_ready(timeout=60)
-        start = (
-            "from protonlab import EpilogueWidget\n"
-            "from protonlab.widget import _replay\n"
-            "_replay._REPLAY_S = 600\n"
-            "panel = EpilogueWidget(source='replay')\n"
-            "panel.running = True"
-        )
-        client.execute_interactive(start, timeout=60)
-        waiting = client.execute("print('waits')\nawait panel.stopped()")
-        while client.get_iopub_msg(timeout=30)["content"].get("text") != "waits\n":
-            pass
-        time.sleep(0.5)
-        manager.interrupt_kernel()
-        reply = client.get_shell_msg(timeout=30)
-        assert reply["parent_header"]["msg_id"] == waiting
-        assert reply["content"]["status"] == "error"
-        client.execute_interactive("await panel.stopped()", timeout=10)
-        assert told(client, STATE) == INTERRUPTED
+def begin(client: BlockingKernelClient) -> None:
+    """Have the panel replay, until pairs are seen."""
+    client.execute_interactive("panel.say('')\npanel.running = True", timeout=10)
+    wait_until(lambda: "Replaying" in told(client, STATE))
 
-        again = "panel.say('')\npanel.running = True"  # and now no cell waits
-        for _ in range(2):
-            client.execute_interactive(again, timeout=10)
-            wait_until(lambda: told(client, "panel._run.is_going_on") == "True")
-            manager.interrupt_kernel()
-            wait_until(lambda: told(client, STATE) == INTERRUPTED)
-        late = "import time\nprint('sleeps')\ntime.sleep(20)"  # a cell is interrupted as ever
-        sleeping = client.execute(late)
-        while client.get_iopub_msg(timeout=30)["content"].get("text") != "sleeps\n":
-            pass
+
+@pytest.mark.parametrize(
+    ("cell", "error"),
+    [
+        ("await panel.stopped()", "CancelledError"),
+        ("await asyncio.sleep(20)", "CancelledError"),
+        ("time.sleep(20)", "KeyboardInterrupt"),  # a cell is interrupted as ever
+    ],
+)
+def test_an_interrupt_stops_the_cell_and_the_run(
+    kernel: tuple[KernelManager, BlockingKernelClient], cell: str, error: str
+) -> None:
+    manager, client = kernel
+    begin(client)
+    running = client.execute(f"print('begins')\n{cell}")
+    while client.get_iopub_msg(timeout=30)["content"].get("text") != "begins\n":
+        pass
+    time.sleep(0.3)  # a cell that awaits has only now begun to
+    manager.interrupt_kernel()
+    assert reply_to(client, running)["ename"] == error
+    wait_until(lambda: told(client, STATE) == INTERRUPTED)
+
+
+def test_an_interrupt_stops_the_run_while_no_cell_runs(
+    kernel: tuple[KernelManager, BlockingKernelClient],
+) -> None:
+    manager, client = kernel
+    for pause_s in (0.3, 0.0):  # and while the kernel still handles the last request
+        begin(client)
+        time.sleep(pause_s)
         manager.interrupt_kernel()
-        reply = client.get_shell_msg(timeout=10)
-        assert reply["parent_header"]["msg_id"] == sleeping
-        assert reply["content"]["ename"] == "KeyboardInterrupt"
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
+        wait_until(lambda: told(client, STATE) == INTERRUPTED)
+
+
+def test_an_interrupt_with_no_run_leaves_the_kernel_alone(
+    kernel: tuple[KernelManager, BlockingKernelClient],
+) -> None:
+    manager, client = kernel
+    client.execute_interactive("panel.say('Nothing runs.')", timeout=10)
+    time.sleep(0.3)
+    manager.interrupt_kernel()
+    assert told(client, STATE) == "(False, False, 'Nothing runs.')"

@@ -8,7 +8,7 @@ from typing import Any
 
 from protonlab.epilogue import interpreted_check
 from protonlab.errors import ProtonLabError
-from protonlab.widget._idle_interrupt import IdleInterrupt
+from protonlab.widget._interrupts import interrupts
 from protonlab.widget._source import BEAT_S
 from protonlab.widget._turn import turn
 
@@ -52,6 +52,7 @@ class Run:
                 "sweep_epilogue"
             ) from None
         if self._task is None:
+            interrupts().stop(self._interrupted)
             self._task = loop.create_task(self._drive())
 
     def stop(self, reason: str) -> None:
@@ -82,6 +83,7 @@ class Run:
     async def _drive(self) -> None:
         panel = self._panel
         try:
+            interrupts().watch()  # the first step behind the cell that began it
             while panel.running:
                 panel.forget_problem()
                 if panel.source == "interpreter":
@@ -101,6 +103,7 @@ class Run:
         except Exception as error:  # the kernel's log, where it would go, nobody sees
             panel.fail(f"{type(error).__name__}: {error}")
         finally:
+            interrupts().forget(self._interrupted)
             self._task = None
             panel.running = False
 
@@ -112,7 +115,7 @@ class Run:
         panel.comparison = None
         async with aclosing(source.run(asked[1])) as moments:
             async for moment in moments:
-                IdleInterrupt.watch(self._interrupted)
+                interrupts().watch()
                 if not panel.running or (panel.source, panel.case) != asked:
                     return False
                 panel.show(moment)
@@ -124,7 +127,7 @@ class Run:
         panel.say("Computing on Triton's interpreter …")
         work = asyncio.ensure_future(interpreted_check())
         while not work.done():
-            IdleInterrupt.watch(self._interrupted)
+            interrupts().watch()
             await asyncio.wait({work}, timeout=BEAT_S)
             if not panel.running or panel.source != "interpreter":
                 work.cancel()
