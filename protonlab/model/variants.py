@@ -163,7 +163,7 @@ class VariantComparison:
         return (*different, *self.notes, *pair_warnings(self.names, self.pairs))
 
     def first(self, n: int) -> VariantComparison:
-        """Return the comparison as it stood after its first `n` pairs.
+        """Return the comparison as it stood after its first `n` pairs; its protocol says so.
 
         Raises
         ------
@@ -172,7 +172,15 @@ class VariantComparison:
         """
         if n < 0:
             raise ProtonLabError(f"first({n}): give a number of pairs, 0 or more")
-        return replace(self, pairs=self.pairs.iloc[:n])
+        if n >= len(self):
+            return self
+        part = f"a part: {n} of {len(self)} pairs"
+        protocol = {**self.protocol, "stop_reason": part}
+        if "in_words" in protocol:
+            ended = self.protocol.get("stop_reason") or "not yet"
+            for words in (f"stopped: {ended}", ended):  # the second one where this is a part, too
+                protocol["in_words"] = protocol["in_words"].replace(words, part)
+        return replace(self, pairs=self.pairs.iloc[:n], protocol=protocol)
 
     def by_time(self) -> VariantComparison:
         """Return the same pairs with the time of a call as their metric."""

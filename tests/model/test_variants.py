@@ -88,9 +88,26 @@ def test_first_pairs_are_a_comparison_as_it_stood_then() -> None:
     early = whole.first(12)
     assert (len(early), len(whole.first(99)), len(whole.first(0))) == (12, 30, 0)
     assert early.ratio == comparison(a[:12], b[:12]).ratio
-    assert early.protocol == {"seed": 3}
+    assert early.protocol == {"seed": 3, "stop_reason": "a part: 12 of 30 pairs"}
     with pytest.raises(ProtonLabError, match=r"first\(-1\): give a number of pairs"):
         whole.first(-1)
+
+
+def test_first_pairs_do_not_claim_the_end_of_the_whole() -> None:
+    ended = "the budget of 3 s is spent"
+    told = f"ABBA. Timed by Proton, budget 3 s, stopped: {ended}."
+    a, b = noisy(30, 0.9)
+    whole = comparison(a, b, protocol={"in_words": told, "stop_reason": ended})
+    assert whole.first(30).protocol == whole.protocol
+    early = whole.first(8)
+    assert early.protocol == {
+        "in_words": "ABBA. Timed by Proton, budget 3 s, a part: 8 of 30 pairs.",
+        "stop_reason": "a part: 8 of 30 pairs",
+    }
+    assert "budget 3 s, a part: 4 of 8 pairs." in repr(early.first(4))
+    going_on = {"in_words": "Budget 3 s, stopped: not yet.", "stop_reason": ""}
+    told = comparison(a, b, protocol=going_on).first(2).protocol["in_words"]
+    assert told == "Budget 3 s, a part: 2 of 30 pairs."
 
 
 def test_quiet_pairs_warn_of_nothing() -> None:
