@@ -67,6 +67,32 @@ def test_replay_takes_the_nearest_that_was_recorded(field: str, value: int, take
     assert getattr(panel, field) == taken
     assert panel.comparison is not None
     assert panel.words["verdict"] == SWEEP.comparison(panel.case).verdict
+    assert f"{value}" in panel.words["notice"]
+    assert panel.words["notice"].endswith("Shown is the nearest.")
+    panel.kernel = "upstream"
+    assert "notice" not in panel.words  # what is asked for now was recorded
+
+
+def test_replay_offers_what_was_recorded_of_this_kernel_and_shape() -> None:
+    few = EpilogueCase("upstream", 4), EpilogueCase("upstream", 16, k=256)
+    recorded = {
+        case: found
+        for case, found in SWEEP.comparisons.items()
+        if case.kernel == "ours" or case in few
+    }
+    panel = EpilogueWidget(
+        EpilogueCase("ours", 64), source="replay", sweep=replace(SWEEP, comparisons=recorded)
+    )
+    assert panel.choices["tokens"] == [1, 4, 16, 64]
+    panel.kernel = "upstream"
+    assert (panel.tokens, panel.choices["tokens"], panel.choices["k"]) == (4, [4], [256, 5760])
+    assert panel.words["notice"] == (
+        "Not recorded: upstream's kernel, 128 experts, 64 tokens each, 5760 x 5760. "
+        "Shown is the nearest."
+    )
+    panel.k = 256
+    assert (panel.tokens, panel.choices["tokens"]) == (16, [16])
+    panel.close()
 
 
 def test_choices_change_chart_table_and_verdict() -> None:
@@ -116,7 +142,9 @@ def test_keeps_results_in_variables(shell: InteractiveShell) -> None:
     assert set(kept) == {"mine", "mine_compiled"}  # a made-up comparison has no profiles
     assert shell.user_ns["mine"] is panel.comparison
     assert shell.user_ns["mine_compiled"] is panel.compiled
-    assert panel.words["status"] == "Kept in mine, mine_compiled."
+    assert panel.words["kept"] == "Kept in mine, mine_compiled: 24 pairs."
+    panel.tokens = 16
+    assert "kept" not in panel.words  # it is not what is shown now
 
 
 def test_figure_is_the_static_twin() -> None:
@@ -143,6 +171,9 @@ def test_outside_of_a_notebook_it_is_a_picture() -> None:
         ({"source": "oracle"}, "source='oracle'; give one of 'auto', 'gpu', 'replay'"),
         ({"into": "no name"}, "into='no name' is no name of a variable"),
         ({"into": 3}, "into=3 is no name of a variable"),
+        ({"into": "class"}, "into='class' is no name of a variable"),
+        ({"overlap": "x"}, "overlap='x'; give True or False"),
+        ({"overlap": None}, "overlap=None; give True or False"),
         ({"case": ("ours", 4)}, "case is of type tuple; give an EpilogueCase, or leave it out"),
         ({"sweep": "sweep.json.gz"}, "sweep is of type str; give an EpilogueSweep, or leave it"),
     ],

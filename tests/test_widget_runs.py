@@ -32,9 +32,28 @@ def test_a_replay_runs_to_its_end_in_growing_parts() -> None:
         assert len(set(sizes)) > 5
 
     run(work())
-    assert panel.words["status"] == "Replaying: pair 24 of 24."
+    assert panel.words["status"] == "Replayed: all 24 pairs."
     part = SWEEP.comparison(FOUR).first(24)
     assert panel.words["verdict"] == part.verdict
+
+
+def test_what_was_kept_of_a_run_is_said_while_it_goes_on() -> None:
+    panel = widget()
+
+    async def work() -> None:
+        panel.running = True
+        await until(lambda: 3 < len(panel.comparison or ()) < 20)
+        kept = panel.keep()["epilogue"]
+        said = f"Kept in epilogue, epilogue_compiled: {len(kept)} pairs."
+        assert panel.words["kept"] == said
+        assert kept.protocol["stop_reason"] == f"a part: {len(kept)} of 24 pairs"
+        before = panel.words["status"]
+        await until(lambda: panel.words["status"] != before)
+        assert panel.words["kept"] == said
+        await until(lambda: not panel.running)
+        assert panel.words["kept"] == said
+
+    run(work())
 
 
 def test_clicks_never_pile_up_and_stop_always_works() -> None:

@@ -48,8 +48,10 @@ class Live:
         self._is_closed = False
         self._copy: float | None = None
         self.label = "measured now, on this GPU"
-        kernels = ("ours", "upstream")[: 1 + has_upstream()]
-        self.choices: Mapping[str, Sequence[Any]] = {"tokens": TOKENS, "kernel": kernels}
+
+    def choices(self, case: EpilogueCase) -> Mapping[str, Sequence[Any]]:
+        """Return the kernels that there are, and the tokens of the published sweep."""
+        return {"tokens": TOKENS, "kernel": ("ours", "upstream")[: 1 + has_upstream()]}
 
     def settled(self, case: EpilogueCase) -> EpilogueCase:
         """Return the case: anything legal can be measured."""

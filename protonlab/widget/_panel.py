@@ -71,7 +71,7 @@ class Panel(anywidget.AnyWidget):
         self._sources: dict[str, Source] = {}
         self._is_settling = False
         self._copy: float | None = None
-        self._status = self._problem = ""
+        self._status = self._problem = self._kept = self._notice = ""
         super().__init__(
             mount=uuid.uuid4().hex, overlap=overlap, source=source, **dataclasses.asdict(case)
         )
@@ -155,6 +155,8 @@ class Panel(anywidget.AnyWidget):
         """Show a status, and everything else that is in words."""
         self._status = status
         words: dict[str, Any] = {"status": status, "problem": self._problem}
+        words |= {"kept": self._kept} if self._kept else {}
+        words |= {"notice": self._notice} if self._notice else {}
         found, sides = self.comparison, (True, False)
         if found:
             words |= {
@@ -190,13 +192,14 @@ class Panel(anywidget.AnyWidget):
 
     def _clear(self) -> None:
         self.comparison = self.compiled = None
-        self.chart, self.table = {}, ""
+        self.chart, self.table, self._kept = {}, "", ""
 
     def _settle(self) -> None:
         """Take what the controls ask for to what can be shown, and show what is known of it."""
+        self._notice = ""
         try:
-            source = self.source_now()
-            case = self.case if source is None else source.settled(self.case)
+            source, asked = self.source_now(), self.case
+            case = asked if source is None else source.settled(asked)
         except ProtonLabError as error:
             self.fail(str(error))
             return
@@ -207,11 +210,13 @@ class Panel(anywidget.AnyWidget):
         finally:
             self._is_settling = False
         self.forget_problem()
+        if case != asked:
+            self._notice = f"Not recorded: {asked}. Shown is the nearest."
         choices: dict[str, Any] = {}
         if source is not None:  # the interpreter always computes the same
             for name, (low, high, step) in LEGAL.items():
                 choices[name] = {"min": low, "max": high, "step": step}
-            choices |= {name: list(values) for name, values in source.choices.items()}
+            choices |= {name: list(values) for name, values in source.choices(case).items()}
         self.choices = choices
         if self.running:
             return  # the run sees it, and begins anew

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from protonlab.model import VariantComparison
-from protonlab.model.epilogue_sweep import LEGAL, EpilogueCase, EpilogueSweep
+from protonlab.model.epilogue_sweep import EpilogueCase, EpilogueSweep
 from protonlab.widget._source import BEAT_S, Moment
 
 _REPLAY_S = 4.0  # however long the measurement took
@@ -26,10 +26,14 @@ class Replay:
     def __init__(self, sweep: EpilogueSweep) -> None:
         self._sweep = sweep
         self.label = f"replay of what was recorded on {sweep.where}"
-        cases = sweep.cases
-        self.choices: Mapping[str, Sequence[Any]] = {
-            name: sorted({getattr(case, name) for case in cases}) for name in (*LEGAL, "kernel")
-        }
+
+    def choices(self, case: EpilogueCase) -> Mapping[str, Sequence[Any]]:
+        """Return what was recorded: the shapes of this kernel, and the tokens of this shape."""
+        offered, cases = {}, self._sweep.cases
+        for name in ("kernel", "experts", "n", "k", "tokens"):
+            offered[name] = sorted({getattr(each, name) for each in cases})
+            cases = tuple(each for each in cases if getattr(each, name) == getattr(case, name))
+        return offered
 
     def settled(self, case: EpilogueCase) -> EpilogueCase:
         """Return the nearest case that was recorded."""
@@ -49,7 +53,8 @@ class Replay:
             await asyncio.sleep(BEAT_S)
             part = (time.monotonic() - began) / _REPLAY_S
             shown = min(n, max(shown + 1, 2, round(part * n)))
-            yield self._moment(case, comparison.first(shown), f"replaying: pair {shown} of {n}")
+            message = f"replaying: pair {shown} of {n}" if shown < n else f"replayed: all {n} pairs"
+            yield self._moment(case, comparison.first(shown), message)
 
     def release(self) -> None:
         """Nothing is held."""

@@ -42,9 +42,8 @@ class Source(Protocol):
     def label(self) -> str:
         """Where the numbers come from, for a person."""
 
-    @property
-    def choices(self) -> Mapping[str, Sequence[Any]]:
-        """Field of `EpilogueCase` -> values to choose from; other fields take any legal number."""
+    def choices(self, case: EpilogueCase) -> Mapping[str, Sequence[Any]]:
+        """Return field of a case -> values to choose from; others take any legal number."""
 
     def settled(self, case: EpilogueCase) -> EpilogueCase:
         """Return the case that can be shown in place of another."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import html
+import keyword
 import sys
 from importlib import resources
 from typing import Any, Literal
@@ -13,6 +14,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.front_end import COLAB, VS_CODE, front_end
 from protonlab.model import Profile
 from protonlab.model.epilogue_sweep import EpilogueCase, EpilogueSweep
+from protonlab.model.units import counted
 from protonlab.views import PairsFigure, picture_of, ptx_difference
 from protonlab.views.live import send_plotly
 from protonlab.views.page import panel_source
@@ -79,6 +81,10 @@ class EpilogueWidget(Panel):
         into: str = "epilogue",
         sweep: EpilogueSweep | None = None,
     ) -> None:
+        if not isinstance(overlap, bool):
+            raise ProtonLabError(
+                f"overlap={overlap!r}; give True or False: the setting that is in front"
+            )
         if source not in ("auto", *SOURCES):
             legal = ", ".join(map(repr, ("auto", *SOURCES)))
             raise ProtonLabError(f"source={source!r}; give one of {legal}")
@@ -88,7 +94,7 @@ class EpilogueWidget(Panel):
                     f"{name} is of type {type(value).__name__}; give an {kind.__name__}, or leave "
                     "it out"
                 )
-        if not isinstance(into, str) or not into.isidentifier():
+        if not isinstance(into, str) or not into.isidentifier() or keyword.iskeyword(into):
             raise ProtonLabError(f"into={into!r} is no name of a variable; give one, as 'epilogue'")
         self._into, self._run = into, Run(self)
         why = gpu_problem() if source == "auto" else None
@@ -137,7 +143,9 @@ class EpilogueWidget(Panel):
         shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
         if shell is not None:
             shell.push(kept)
-        self.say(f"Kept in {', '.join(kept)}.")
+        pairs = counted(len(self.comparison), "pair")
+        self._kept = f"Kept in {', '.join(kept)}: {pairs}."  # stays while a run says other things
+        self.say(self._status)
         return kept
 
     def close(self) -> None:

@@ -15,7 +15,8 @@ const WORDS = {
 const SOURCES = ["gpu", "replay", "interpreter"];
 const CONFIG = { displaylogo: false, doubleClick: false, modeBarButtons: [["toImage"]] };
 const CONTROLS = new Set(["button", "input", "select", "summary"]);
-const FADED = 0.3; // opacity of the setting that is not chosen
+// Opacity of the setting that is not chosen; its line keeps a contrast of 3, in either theme.
+const FADED = { band: 0.5, points: 0.5, median: 0.71 };
 
 // JupyterLab takes a key for a shortcut before a panel could stop it, except where its target says so.
 const TAKES_KEYS = { lmSuppressShortcuts: "true" };
@@ -80,6 +81,7 @@ class Panel {
     });
     this.shut.onclick = () => this.model.send({ kind: "close" });
     this.fields = element("div", { className: "fields" });
+    this.notice = element("output", { className: "notice" });
     this.headline = element("div", { className: "headline" });
     this.sentence = element("div", { className: "sentence", role: "status" });
     this.sentence.ariaLive = "polite";
@@ -91,6 +93,7 @@ class Panel {
       title: "Write the VariantComparison and both Profiles into variables of the notebook",
     });
     this.keep.onclick = () => this.model.send({ kind: "keep" });
+    this.kept = element("output", { className: "kept" });
     this.notes = element("div", { className: "notes" });
     this.summary = element("summary", { textContent: "What the switch changed" });
     this.table = element("div");
@@ -100,8 +103,8 @@ class Panel {
     this.details = element("details", {}, this.summary, this.table, this.ask, this.ptx);
     this.host.replaceChildren(
       element("div", { className: "row" }, this.toggle, this.go, this.shut),
-      this.fields, this.headline, this.sentence, this.problem, this.plot,
-      element("div", { className: "row" }, this.keep, this.status), this.notes, this.details);
+      this.fields, this.notice, this.headline, this.sentence, this.problem, this.plot,
+      element("div", { className: "row" }, this.keep, this.kept, this.status), this.notes, this.details);
     // Keys are the notebook's shortcuts, in a panel they are not.
     this.host.onkeydown = (event) => event.stopPropagation();
   }
@@ -184,8 +187,7 @@ class Panel {
     const put = (node, text) => node.textContent !== text && (node.textContent = text);
     put(this.headline, words.headlines?.[side] ?? `Overlap ${overlap ? "on" : "off"}`);
     put(this.sentence, words.sentences?.[side] ?? "");
-    put(this.problem, words.problem ?? "");
-    put(this.status, words.status ?? "");
+    for (const name of ["problem", "status", "kept", "notice"]) put(this[name], words[name] ?? "");
     put(this.summary, words.compiled ? `What the switch changed: ${words.compiled}` : "What the switch changed");
     const told = [
       words.verdict && `Verdict: ${words.verdict}.`,
@@ -240,11 +242,14 @@ class Panel {
   }
 }
 
-// The chosen setting in full colour and on top, the other one behind it.
+// The chosen setting in full colour and on top of the other one, but no band on top of a line.
 function emphasised(figure, chosen) {
   const isChosen = ({ meta }) => String(meta).endsWith(chosen);
-  const data = figure.data.map((trace) => (isChosen(trace) ? trace : { ...trace, opacity: FADED }));
-  return { ...figure, data: [...data.filter((t) => !isChosen(t)), ...data.filter(isChosen)] };
+  const kind = ({ meta }) => String(meta).split(" ")[0];
+  const layer = (trace) => 2 * Object.keys(FADED).indexOf(kind(trace)) + isChosen(trace);
+  const data = figure.data.map((trace) =>
+    isChosen(trace) ? trace : { ...trace, opacity: FADED[kind(trace)] });
+  return { ...figure, data: data.sort((one, other) => layer(one) - layer(other)) };
 }
 
 const panels = new Set();

@@ -33,6 +33,25 @@ FLIP = """async (panel) => {
     }
     return took;
 }"""
+# Contrast of each curve with the page, those of both settings, from the lowest layer to the top.
+CURVES = """(panel) => {
+    const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+    const page = document.querySelector(".jp-Notebook, .jp-NotebookPanel");
+    const behind = numbers(getComputedStyle(page).backgroundColor);
+    const light = (colour) => [0.2126, 0.7152, 0.0722].reduce((sum, weight, at) => {
+        const part = colour[at] / 255;
+        return sum + weight * (part > 0.04045 ? ((part + 0.055) / 1.055) ** 2.4 : part / 12.92);
+    }, 0.05);
+    return [...document.querySelectorAll(`${panel} .scatterlayer .trace`)].map((trace) => {
+        const line = trace.querySelector(".js-line");
+        if (!line || !parseFloat(getComputedStyle(line).strokeWidth)) return 0;
+        const opacity = Number(getComputedStyle(trace).opacity);
+        const stroke = numbers(getComputedStyle(line).stroke);
+        const seen = behind.map((part, at) => part + opacity * (stroke[at] - part));
+        const [low, high] = [light(seen), light(behind)].sort((one, other) => one - other);
+        return high / low;
+    });
+}"""
 NOTEBOOK = """\
 import protonlab
 sweep = protonlab.load("made_up.json.gz")
@@ -52,6 +71,13 @@ def wait_for_change(page: Page, part: str, before: str) -> str:
     return text(page, part)
 
 
+def curves_can_be_seen(page: Page) -> None:
+    """Also the one that is not in front; no band lies on top of one."""
+    *below, behind, front = page.evaluate(CURVES, PANEL)
+    assert not any(below)
+    assert 3 <= behind < front
+
+
 def test_gallery_notebook_in_jupyterlab(lab: Lab, tab: Tab) -> None:
     from rig import PROJECT
 
@@ -66,6 +92,7 @@ def test_gallery_notebook_in_jupyterlab(lab: Lab, tab: Tab) -> None:
     on = text(page, ".headline"), text(page, ".sentence")
     assert on[0].startswith("Overlap on: ")
     tab.screenshot("epilogue_light")
+    curves_can_be_seen(page)
 
     said, drawn = page.evaluate(FLIP, PANEL)
     assert 0 < said < 100  # ms; the chart, which plotly draws on a busy machine, may take longer
@@ -110,6 +137,7 @@ def test_gallery_notebook_in_jupyterlab(lab: Lab, tab: Tab) -> None:
     both = page.locator(f"{PANEL} .protonlab-ptx")
     assert both.evaluate("box => box.scrollWidth <= box.clientWidth")  # beside each other, in view
     tab.screenshot("epilogue_dark")
+    curves_can_be_seen(page)
     colour = page.locator(f"{PANEL} .chart .xtitle").evaluate("node => node.style.fill")
     assert colour == "rgb(163, 171, 181)"  # the muted text of a dark page
     assert len([size for size in tab.received if size > 1_000_000]) == 1  # plotly.js, once
@@ -148,7 +176,7 @@ def test_panel_in_notebook_7_and_its_picture_without_the_kernel(lab: Lab, tab: T
         "part => document.querySelector(part).innerText.includes('2,0')", arg=f"{PANEL} .headline"
     )
     page.get_by_role("button", name="Keep in variables").click()
-    page.wait_for_selector(f"{PANEL} .status >> text=Kept in epilogue, epilogue_compiled.")
+    page.wait_for_selector(f"{PANEL} .kept >> text=Kept in epilogue, epilogue_compiled: 24 pairs.")
     page.get_by_role("button", name="Close").click()
     page.wait_for_selector(f"{PANEL} .status >> text=Closed.")
     assert page.locator(f"{PANEL} [role=switch]").is_disabled()
