@@ -1,4 +1,4 @@
-"""What two values of the same thing say: added, removed, changed or unchanged, and how surely."""
+"""What two values of the same thing say: added, removed, changed or not, and how surely."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from protonlab.model.metrics import Metric
 from protonlab.model.statistics import paired_ratio_bounds, ratio_bounds
 from protonlab.model.units import counted
 
-CHANGES = ("added", "removed", "changed", "unchanged")
+# What is there before and after, but has the metric on neither side.
+NO_VALUE = "no value"
+CHANGES = ("added", "removed", "changed", "unchanged", NO_VALUE)
 VALUE_COLUMNS = ("change", "before", "after", "difference", "ratio", "low", "high", "verdict")
 # Without repeats, what differs by no more than this counts as unchanged.
 WITHIN_PERCENT = 1
@@ -59,7 +61,7 @@ def change_columns(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(before == 0, np.nan, after / before)
     missing = np.isnan(before) & np.isnan(after)
-    same = missing | (100 * np.abs(difference) <= WITHIN_PERCENT * np.abs(before))
+    same = 100 * np.abs(difference) <= WITHIN_PERCENT * np.abs(before)
     columns: dict[str, object] = {
         "before": before,
         "after": after,
@@ -79,6 +81,7 @@ def change_columns(
         same = np.where(np.isnan(low), same, (low <= 1) & (high >= 1))
         columns |= {"low": low, "high": high}
     change = np.where(same, "unchanged", "changed").astype(object)
+    change[missing] = NO_VALUE
     change[~present[0]] = "added"
     change[~present[1]] = "removed"
     columns["change"] = pd.Categorical(change, list(CHANGES))
@@ -104,6 +107,8 @@ def _verdict(
     """Say in words what an interval of a ratio means."""
     if change in ("added", "removed"):
         return "new" if change == "added" else "gone"
+    if change == NO_VALUE:
+        return f"no {metric.name} on either side"
     repeats = counted(n, of) if n == m else f"{n} and {m} {of}s"
     if math.isnan(low):
         return f"cannot tell: no interval of the ratio follows from {repeats}"

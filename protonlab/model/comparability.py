@@ -64,7 +64,7 @@ def _on_kernels(metric: Metric, kernels: pd.DataFrame) -> Iterator[str]:
     if len(empty) == 1:
         yield f"No kernel was launched {empty[0]}: all of the other profile is the difference."
         return
-    both = kernels[kernels["change"].isin(["changed", "unchanged"])]
+    both = kernels[~kernels["change"].isin(["added", "removed"])]
     if both.empty:
         yield (
             "The profiles have no kernel in common: all that ran before is gone, and all that ran "

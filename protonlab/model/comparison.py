@@ -11,6 +11,7 @@ from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model.alignment import align
 from protonlab.model.changes import (
     CHANGES,
+    NO_VALUE,
     VALUE_COLUMNS,
     WITHIN_PERCENT,
     percent_of,
@@ -75,7 +76,7 @@ class Comparison:
         """
         total = self.frames.iloc[0]
         parts = [
-            f"{count:,} {change}"
+            f"{count:,} {f'without {self.metric.name}' if change == NO_VALUE else change}"
             for change in CHANGES
             if (count := int((self.kernels["change"] == change).sum()))
         ]
@@ -110,8 +111,9 @@ class Comparison:
         Returns
         -------
         pandas.DataFrame
-            ``name``, ``change`` (added, removed, changed, unchanged), ``before``, ``after``,
-            ``difference``, ``ratio``; with repeats ``low``, ``high`` and ``verdict``; then
+            ``name``, ``change`` (added, removed, changed, unchanged, or "no value" where neither
+            side has the metric), ``before``, ``after``, ``difference``, ``ratio``; with repeats
+            ``low``, ``high`` and ``verdict``; then
             ``renamed_from`` and ``label`` (by frame also ``parent_id`` and ``depth``).
         """
         if by not in ("kernel", "frame"):

@@ -72,6 +72,9 @@ def column_of(metric: Metric, values: pd.Series) -> Column:
 def unit_of(metric: Metric, values: FloatArray) -> tuple[float, str]:
     """Factor for columns that share a unit, and the unit as their titles end in it."""
     scale, header = scale_of(metric, values)
+    if "/" in metric.name and header.startswith(metric.name):  # a rate's name is its unit
+        prefix = header.removeprefix(metric.name).strip(" ()")
+        return scale, f"({prefix} {metric.name})" if prefix else f"({metric.name})"
     return scale, header.removeprefix(metric.name.rpartition("/")[0] or metric.name).strip()
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 from protonlab.model import Metric
+from protonlab.model.changes import NO_VALUE
 from protonlab.views import theme
 
 
@@ -26,6 +27,9 @@ def difference_roles(metric: Metric, changes: Iterable[str], ratios: Iterable[fl
     """
     roles = []
     for change, ratio in zip(changes, ratios, strict=True):
+        if change == NO_VALUE:
+            roles.append("unchanged")
+            continue
         if math.isnan(ratio) and change == "changed":
             # It was zero before.
             roles.append("faster_most" if is_better_high(metric) else "slower_most")

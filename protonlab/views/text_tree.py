@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from protonlab.model import Metric, Profile
+from protonlab.model.changes import NO_VALUE
 from protonlab.model.comparison import Comparison
 from protonlab.model.frames import FloatArray
 from protonlab.model.units import counted
@@ -26,7 +27,13 @@ _LONGEST_LABEL = 120
 _GAP = "  "
 # Share of the whole, or of the greatest value of a metric that has no whole -> rich's style.
 _STYLES = ((0.5, "bold red"), (0.1, "yellow"), (0.01, "green"), (0.0, "dim"))
-_CHANGES = {"added": "magenta", "removed": "dim", "changed": "", "unchanged": "dim"}
+_CHANGES = {
+    "added": "magenta",
+    "removed": "dim",
+    "changed": "",
+    "unchanged": "dim",
+    NO_VALUE: "dim",
+}
 NAME_STYLES = {"root": "bold", "scope": "bold", "python": "cyan"}
 
 
@@ -154,7 +161,7 @@ def comparison_tree(
     if is_better_high(comparison.metric):
         more = -more
     tones = tuple(
-        "red" if change != "unchanged" and sign > 0 else "blue" if change != "unchanged" else "dim"
+        "dim" if change in ("unchanged", NO_VALUE) else "red" if sign > 0 else "blue"
         for change, sign in zip(changes, more, strict=True)
     )
     columns.append(Column("ratio", tuple(map(ratio_text, shown["ratio"]))))

@@ -48,6 +48,40 @@ def test_rows_by_hand() -> None:
     )
 
 
+def test_a_rate_names_its_unit_and_what_has_none() -> None:
+    parts = [
+        profile(kernel("moves", time, bytes=1000), kernel("bare", 10 * time)) for time in (100, 50)
+    ]
+    comparison = compare(*parts, metric="gbyte/s")
+    made = table(comparison)
+    assert made.headers == (
+        "kernel", "change", "before (gbyte/s)", "after (gbyte/s)", "difference (gbyte/s)", "ratio",
+    )  # fmt: skip
+    assert made.rows == (
+        ("moves", "changed", "10.0", "20.0", "+10.0", "2.00"),
+        ("bare", "no value", "–", "–", "–", "–"),
+    )
+    assert made.title.endswith("kernels: 1 changed, 1 without gbyte/s")
+    assert "before (gbyte/s)" in str(comparison_tree(comparison))
+    bare = compare(*(part.filter(include="bare") for part in parts), metric="gbyte/s")
+    assert "in common" not in " ".join(bare.notes)
+
+
+@pytest.mark.parametrize(
+    ("metric", "tokens", "header"),
+    [
+        ("n_tokens/s", 64, "before (M n_tokens/s)"),
+        ("bytes/n_tokens", 1, "before (bytes/n_tokens)"),
+        ("n_tokens", 64_000, "before (k)"),
+        ("count", 1, "before"),
+        ("avg_time/us", 1, "before (µs)"),
+    ],
+)
+def test_every_unit_stands_in_the_header(metric: str, tokens: int, header: str) -> None:
+    one = profile(kernel("k", 1000, bytes=1000, n_tokens=tokens))
+    assert table(compare(one, one, metric=metric)).headers[2] == header
+
+
 def test_bars_go_right_for_what_costs_more() -> None:
     difference = table(compared()).columns[4]
     assert difference.bars == (-100, 25, -25, 12.5, 0)
