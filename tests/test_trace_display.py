@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import protonlab
 from protonlab import Trace
 from protonlab.display import _views as display
 from protonlab.front_end import HEADLESS
+from protonlab.model.units import plain
 from protonlab.views import TimelineFigure
 
 PROFILES = Path(__file__).parent / "profiles"
@@ -36,20 +39,66 @@ def test_kernels_are_listed_in_microseconds_and_what_is_left_out_is_said(
     trace = protonlab.recorded.gpt_trace()
     display.show_trace(trace)
     *_, head = (lines := capsys.readouterr().out.splitlines())[:4]
-    assert head.split() == ["count", "time/us", "min/us", "median/us", "max/us"]
-    *label, count, total, _, _, _ = lines[4].split()
+    assert re.split(" {2,}", head) == [
+        "kernel", "count", "time (µs)", "time (%)", "min (µs)", "median (µs)", "max (µs)",
+    ]  # fmt: skip
+    label, count, total, share, _, _, _ = lines[5].split()
     widest = trace.kernels.iloc[0]
-    assert (label, int(count)) == ([widest["label"]], widest["count"])
-    assert total == f"{widest['time_ns'] / 1000:,.2f}"
-    assert lines[-1] == f"{len(trace.kernels) - 20} more with less time"
+    assert (label[:20], int(count)) == (widest["label"][:20], widest["count"])
+    assert total == f"{widest['time_ns'] / 1000:.2f}"
+    assert share == plain(100 * widest["time_ns"] / trace.kernels["time_ns"].sum())
+    assert lines[-1] == f"{len(trace.kernels) - 20} more with less time: trace.kernels has all."
     assert max(map(len, lines[3:])) < 120
+
+
+def test_page_has_the_table_that_profiles_have() -> None:
+    trace = protonlab.recorded.gpt_trace()
+    shown = display.trace_views(trace, draws=True)[-1]
+    assert len(shown.rows) == len(trace.kernels) > 20
+    assert shown.names == tuple(trace.kernels["name"])
+    assert "more with less time" not in str(shown)
+    assert 'class="protonlab-table"' in shown.html()
+    counts, times = [[float(row[at]) for row in shown.rows] for at in (1, 2)]  # as the page sorts
+    assert counts == trace.kernels["count"].tolist()
+    assert times == pytest.approx(trace.kernels["time_ns"] / 1000, abs=0.01)
+
+
+def test_metrics_and_what_the_hook_kept_stand_in_columns_of_their_own() -> None:
+    args = {"metrics": {"n_tokens": "96"}}
+    events = [
+        {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": at, "dur": width,
+         "args": more}
+        for name, at, width, more in (("mm", 5, 2.5, args), ("mm", 9, 1.5, args), ("x", 1, 1, {}))
+    ]  # fmt: skip
+    loaded = protonlab.load(json.dumps({"traceEvents": events}).encode())
+    assert isinstance(loaded, Trace)
+    trace = loaded.with_hook({}, {"mm": {"n_tokens"}}, {"x"})
+    shown = display.trace_views(trace, draws=False)[-1]
+    assert shown.headers == (
+        "kernel", "count", "time (µs)", "time (%)", "min (µs)", "median (µs)", "max (µs)",
+        "n_tokens", "hook",
+    )  # fmt: skip
+    assert shown.rows == (
+        ("mm", "2", "4.00", "80.0", "1.50", "2.00", "2.50", "192", "kept"),
+        ("x", "1", "1.00", "20.0", "1.00", "1.00", "1.00", "–", "filtered"),
+    )
+
+
+def test_scopes_in_cycles_have_no_share_since_they_may_nest() -> None:
+    trace = trace_of("instrumentation_3.9.0.chrome_trace.gz")
+    shown = display.trace_views(trace, draws=False)[-1]
+    assert shown.headers == (
+        "scope", "count", "time (cycles)", "min (cycles)", "median (cycles)", "max (cycles)",
+    )  # fmt: skip
+    first = trace.scopes.iloc[0]
+    assert shown.rows[0][:3] == (first["label"], str(first["count"]), str(first["time_cycles"]))
 
 
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [
-        ("trace_3.9.0.chrome_trace", ["Summary", "TimelineFigure", "Rows"]),
-        ("instrumentation_3.9.0.chrome_trace.gz", ["Summary", "TimelineFigure", "Rows"]),
+        ("trace_3.9.0.chrome_trace", ["Summary", "TimelineFigure", "KernelTable"]),
+        ("instrumentation_3.9.0.chrome_trace.gz", ["Summary", "TimelineFigure", "KernelTable"]),
     ],
 )
 def test_notebook_gets_the_timeline(

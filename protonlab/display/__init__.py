@@ -4,7 +4,6 @@ from protonlab.display._run import run_views, show_run
 from protonlab.display._summary import Summary, summary
 from protonlab.display._views import (
     InWords,
-    Rows,
     comparison_views,
     profile_views,
     show,
@@ -17,7 +16,6 @@ from protonlab.display._views import (
 
 __all__ = [
     "InWords",
-    "Rows",
     "Summary",
     "comparison_views",
     "profile_views",

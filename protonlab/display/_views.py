@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from IPython.core.display_functions import display
 
 from protonlab.display._summary import Summary, summary
+from protonlab.display._trace_table import trace_table
 from protonlab.front_end import front_end
 from protonlab.model import Comparison, Profile, Trace, VariantComparison, format_quantity
 from protonlab.views import bars, distribution_table, flame, pairs, profile_tree, table, timeline
-from protonlab.views.names import told_apart
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-_MOST_KERNELS, _LONGEST_NAME = 20, 60
+_MOST_IN_TEXT, _MOST_ON_A_PAGE = 20, 200  # kernels of a trace
 
 
 def show(
@@ -98,13 +95,11 @@ def trace_views(trace: Trace, *, draws: bool) -> list[Any]:
     name = trace.info.name or "trace"
     gpu = f" · {trace.info.gpu}" if trace.info.gpu else ""
     lines = Summary((f"{name}: {trace.summary}{gpu}", *_idle(trace), *trace.info.notes))
-    rows = trace.scopes if trace.kernels.empty else trace.kernels
-    parts: list[Any] = [lines]
-    if len(rows) and draws:
-        parts.append(timeline(trace))
-    if len(rows):
-        parts.append(Rows(rows))
-    return parts
+    if trace.kernels.empty and trace.scopes.empty:
+        return [lines]
+    if not draws:
+        return [lines, replace(trace_table(trace, top=_MOST_IN_TEXT), title="")]
+    return [lines, timeline(trace), trace_table(trace, top=_MOST_ON_A_PAGE)]
 
 
 def show_comparison(comparison: Comparison) -> None:
@@ -147,34 +142,6 @@ def _idle(trace: Trace) -> list[str]:
         f"{name} idle {format_quantity(100 * idle, '%')} between its first and its last launch"
         for name, idle in zip(gpus["name"], gpus["idle"], strict=True)
     ]
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The first kernels or scopes of a trace, times in µs, or in cycles as they are."""
-
-    table: pd.DataFrame
-
-    def _shown(self) -> pd.DataFrame:
-        shown = self.table.head(_MOST_KERNELS).drop(columns="name").set_index("label")
-        for name in map(str, shown.columns):
-            if name.endswith("_ns"):
-                shown[name] = shown[name].astype(float) / 1000
-        return shown.rename(columns=lambda name: name.replace("_ns", "/us")).rename_axis(None)
-
-    def _more(self) -> str:
-        more = len(self.table) - _MOST_KERNELS
-        return f"{more:,} more with less time" if more > 0 else ""
-
-    def __repr__(self) -> str:
-        shown = self._shown()
-        shown.index = told_apart(list(shown.index), _LONGEST_NAME)
-        text = shown.to_string(float_format="{:,.2f}".format)
-        return "\n".join(filter(None, (text, self._more())))
-
-    def _repr_html_(self) -> str:
-        page = self._shown().to_html(float_format="{:,.2f}".format, border=0)
-        return f"{page}{self._more() and f'<p>{self._more()}</p>'}"
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from protonlab.views.names import (
 from protonlab.views.rank_bars import rank_bars
 from protonlab.views.ranking import Ranking, ranking
 from protonlab.views.reference_lines import Lines, ReferenceLine, reference_lines
-from protonlab.views.selection import check_top, more_than
+from protonlab.views.selection import check_top, more_than, no_kernels_of
 from protonlab.views.sources import keeps_sources
 from protonlab.views.stack import groups_and_stack, has_negative, parts_of
 
@@ -111,9 +111,7 @@ def bars(
             )
         return compared_bars(profile, metric, top)
     if not isinstance(profile, Profile):
-        raise ProtonLabError(
-            f"bars() takes a profile, a comparison or a run, not a {type(profile).__name__}"
-        )
+        raise no_kernels_of("bars", profile)
     wanted = profile.metric("time" if metric is None else metric)
     groups, stacked = groups_and_stack(profile, wanted, by)
     drawn_lines, line_notes = reference_lines(profile, wanted, lines)

@@ -15,7 +15,7 @@ from protonlab.views.compared_table import compared_table
 from protonlab.views.kernel_table import KernelTable
 from protonlab.views.names import cleaned
 from protonlab.views.rank_table import rank_table
-from protonlab.views.selection import check_top, more_than, select
+from protonlab.views.selection import check_top, more_than, no_kernels_of, select
 from protonlab.views.sources import keeps_sources
 
 
@@ -69,9 +69,7 @@ def table(
             )
         return compared_table(profile, top)
     if not isinstance(profile, Profile):
-        raise ProtonLabError(
-            f"table() takes a profile, a comparison or a run, not a {type(profile).__name__}"
-        )
+        raise no_kernels_of("table", profile)
     selection = select(profile, everything=everything)
     wanted = _wanted(profile, metrics)
     values = profile.to_dataframe([each.name for each in wanted], by="kernel")

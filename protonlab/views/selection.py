@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from protonlab.errors import ProtonLabError
-from protonlab.model import Profile
+from protonlab.model import Profile, Trace
 from protonlab.model.units import counted
 from protonlab.views.hover import share
 from protonlab.views.theme import HOOK_WORDS
@@ -59,6 +59,15 @@ def select(profile: Profile, *, everything: bool = False) -> Selection:
         ),
         _OUTSIDE,
     )
+
+
+def no_kernels_of(view: str, subject: object) -> ProtonLabError:
+    """Make the error of a view of kernels that cannot show `subject`."""
+    hint = ""
+    if isinstance(subject, Trace):
+        hint = "; trace.kernels lists a trace's kernels, timeline() draws it"
+    kind = type(subject).__name__
+    return ProtonLabError(f"{view}() takes a profile, a comparison or a run, not a {kind}{hint}")
 
 
 def check_top(top: object) -> None:

@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cells import code
+from nbformat.v4 import new_notebook, new_output
 
+from protonlab import recorded
+from protonlab.display import trace_views
 from protonlab.formats import load
 from protonlab.model import Profile, Trace
+from protonlab.page import render
 from protonlab.views import figure_html, flame, page_script, roofline, timeline
 from protonlab.views.page import PLOTLY_MIME
 
@@ -240,6 +245,35 @@ def test_sentences_in_place_of_pictures(tab: Tab, tmp_path: Path) -> None:
     tab.page.wait_for_selector(".annotation-text >> text=No kernel was recorded.")
     assert tab.page.locator(".js-plotly-plot").count() == 2
     assert not tab.errors
+
+
+def test_high_timeline_is_as_high_as_it_is(tab: Tab, tmp_path: Path, project: Path) -> None:
+    """With its axis: a part of it that scrolls by itself hides lanes without a sign."""
+    trace = load(project / "tests/profiles/instrumentation_3.9.0.chrome_trace.gz")
+    assert isinstance(trace, Trace)
+    figure = timeline(trace, max_lanes=100)
+    assert figure.layout.height > 1200
+    open_page(tab, tmp_path / "page.html", figure)
+    tab.wait_for_figures(1)
+    host = tab.page.locator(".protonlab-figure")
+    assert host.evaluate("each => each.clientHeight") >= figure.layout.height
+    assert host.evaluate("each => getComputedStyle(each).overflowY") == "visible"
+
+
+def test_kernels_of_a_trace_keep_their_numbers_in_sight_on_a_narrow_page(
+    tab: Tab, tmp_path: Path
+) -> None:
+    found = trace_views(recorded.gpt_trace(), draws=True)[-1]
+    cells = [code(new_output("display_data", found._repr_mimebundle_()))]
+    (tmp_path / "page.html").write_text(render(new_notebook(cells=cells)), "utf-8")
+    tab.page.set_viewport_size({"width": 700, "height": 900})
+    tab.page.goto((tmp_path / "page.html").as_uri())
+    heads = tab.page.locator(".protonlab-table th")
+    assert heads.nth(0).bounding_box()["x"] > 0
+    numbers = heads.nth(3)
+    assert numbers.inner_text() == "time (%)"
+    place = numbers.bounding_box()
+    assert place["x"] + place["width"] < 700
 
 
 def test_roofline_in_a_page(tab: Tab, tmp_path: Path, project: Path) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from small_profiles import EVIL, chain, frame, hand, kernel, profile, without_values
+from small_traces import by_hand
 
-from protonlab.errors import MetricError
+from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model import Profile, compare
 from protonlab.views import BarsFigure, KernelTable, bars, table
 
@@ -45,6 +46,13 @@ VIEWS: dict[str, Callable[[Profile], BarsFigure | KernelTable]] = {
     "table": table,
     "table of a comparison": lambda tree: table(compare(tree, tree)),
 }
+
+
+@pytest.mark.parametrize("view", [bars, table])
+def test_error_for_a_trace_names_what_lists_its_kernels(view: Any) -> None:
+    message = r"not a Trace; trace\.kernels lists a trace's kernels, timeline\(\) draws it"
+    with pytest.raises(ProtonLabError, match=message):
+        view(by_hand())
 
 
 def sound(shown: BarsFigure | KernelTable) -> None:

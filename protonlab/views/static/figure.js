@@ -24,8 +24,7 @@ class Drawing {
     const { data, layout } = this.visible();
     const twins = isDark() ? (this.own.dark ?? {}) : {};
     const drawn = recolour({ data, layout: { ...layout, width: this.width } }, twins);
-    const maxHeight = layout.height > 1200 ? "900px" : ""; // of what is higher a part is shown
-    Object.assign(this.host.style, { overflowY: "auto", maxHeight, color: drawn.layout.font?.color });
+    this.host.style.color = drawn.layout.font?.color ?? "";
     const plotted = { ...drawn, config: { ...CONFIG, ...this.own.config } };
     this.drawn = this.Plotly.react(this.plot, plotted).then(() => this.view?.listen());
   }

@@ -1,0 +1,53 @@
+"""The kernels of a trace, or its scopes where it has none, as a table like a profile's."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from protonlab.model import Metric, Trace
+from protonlab.model.units import MISSING
+from protonlab.views.columns import Column, column_of, full_name, kernel_column
+from protonlab.views.kernel_table import KernelTable
+from protonlab.views.names import cleaned
+
+_TEXT = ("name", "label", "hook")
+
+
+def trace_table(trace: Trace, *, top: int) -> KernelTable:
+    """Make a table of kernels, most time first: times in µs, or in cycles as they are.
+
+    Parameters
+    ----------
+    trace
+        The trace.
+    top
+        Most rows to list; a line says where the rest is.
+    """
+    thing = "scope" if trace.kernels.empty else "kernel"
+    table = trace.scopes if trace.kernels.empty else trace.kernels
+    rows = table.head(top)
+    columns = [Column(thing, kernel_column(rows).cells, is_text=True)]
+    for name in rows.columns.drop([each for each in _TEXT if each in rows]):
+        columns.append(_numbers(name, rows[name], trace.unit))
+        if name == f"time_{trace.unit}" and thing == "kernel" and table[name].sum():
+            share = 100 * rows[name].astype(float) / float(table[name].sum())
+            columns.append(column_of(Metric("time/%", "%", "share", (name,)), share))
+    if "hook" in rows and rows["hook"].nunique() > 1:
+        hooks = tuple(MISSING if pd.isna(hook) else str(hook) for hook in rows["hook"])
+        columns.append(Column("hook", hooks, is_text=True))
+    more = len(table) - len(rows)
+    return KernelTable(
+        title=f"{thing}s of {cleaned(trace.info.name or 'the trace')}",
+        columns=tuple(columns),
+        names=tuple(map(full_name, rows["name"])),
+        note=f"{more:,} more with less time: trace.{thing}s has all." if more else "",
+    )
+
+
+def _numbers(name: str, values: pd.Series, unit: str) -> Column:
+    stem = name.removesuffix(f"_{unit}")
+    if stem not in ("time", "min", "median", "max") or stem == name:
+        return column_of(Metric(name, "", "value", (name,)), values.astype(float))
+    if unit == "ns":
+        return Column(f"{stem} (µs)", tuple(f"{value / 1000:.2f}" for value in values))
+    return Column(f"{stem} ({unit})", tuple(f"{value:.0f}" for value in values))
