@@ -13,7 +13,7 @@ from protonlab.views._timeline_time import TimeAxis
 from protonlab.views.layout import title_of
 from protonlab.views.names import cleaned, escaped, shortened, told_apart
 
-_LONGEST_LANE, _LONGEST_LABEL = 40, 18
+_LONGEST_LANE, _LONGEST_LABEL = 40, 36
 _MOST_GAPS, _MOST_GPUS = 2, 4
 
 
@@ -68,9 +68,11 @@ def notes_of(
     if len(gpus) > _MOST_GPUS:
         notes.append(f"{counted(len(gpus) - _MOST_GPUS, 'more GPU')}: Trace.idle holds all.")
     longest = [
-        f"{axis.amount(gap[2])} (at {axis.amount(gap[1] - axis.origin)}, before "
-        f"{shortened(cleaned(str(gap[4])), _LONGEST_LABEL)})"
-        for gap in trace.gaps.head(_MOST_GAPS).itertuples(index=False, name=None)
+        f"{axis.amount(duration)} (at {axis.amount(start - axis.origin)}, between "
+        f"{_label(before)} and {_label(after)})"
+        for _, start, duration, before, after in trace.gaps.head(_MOST_GAPS).itertuples(
+            index=False, name=None
+        )
     ]
     if longest:
         notes.append(f"Longest gaps: {', '.join(longest)}.")
@@ -85,6 +87,10 @@ def notes_of(
             f"{counted(int(many.sum()), 'box', 'boxes')} of many; zoom in to see each."
         )
     return [*notes, *rows.notes]
+
+
+def _label(label: object) -> str:
+    return shortened(cleaned(str(label)), _LONGEST_LABEL)
 
 
 def _share(work: Occupancy) -> str:

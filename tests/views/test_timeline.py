@@ -35,7 +35,8 @@ def test_lanes_rows_and_idle_shares_by_hand() -> None:
     assert repr(figure) == (
         "<TimelineFigure: timeline over 100 µs · GPU idle 56.2 %, 6 boxes>\n"
         "GPU: at work for 35.0 µs of 80.0 µs between its first and its last launch, idle 56.2 %.\n"
-        "Longest gaps: 25.0 µs (at 70.0 µs, before copy), 20.0 µs (at 30.0 µs, before gelu)."
+        "Longest gaps: 25.0 µs (at 70.0 µs, between gelu and copy), "
+        "20.0 µs (at 30.0 µs, between matmul and gelu)."
     )
 
 
