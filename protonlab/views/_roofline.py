@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ _LONGEST_LABEL, _LONGEST_NOTE = 100, 64
 _MOST_WORDS, _MOST_NAMES = 6, 5
 _TICK_ROOM, _TITLE_ROOM = 74, 16
 _NEITHER = "No kernel recorded both flops and bytes; its launch metadata can return them."
+_OF_NO_WIDTH = "Kernels recorded flops without a width; flops8, flops16 or flops32 picks the roof."
+_NONE = "No kernel was recorded."
 _LARGEST, _SMALLEST = 34.0, 7.0  # diameters in pixels
 
 
@@ -94,9 +97,9 @@ def roofline(
     title = title_of(profile.info.name, f"roofline, {source}", profile.where)
     if points.table.empty:
         recorded = bool(len(selection.kernels))
-        why = _NEITHER if recorded else "No kernel was recorded."
+        why = (_OF_NO_WIDTH if points.of_no_width else _NEITHER) if recorded else _NONE
         return RooflineFigure(layout=empty_layout("roofline", title, why))
-    drawn = Points(points.table.head(top), points.without)
+    drawn = replace(points, table=points.table.head(top))
     notes = [*_notes(drawn, len(points.table)), *notes, *selection.notes]
     return _figure(profile, selection.kernels, drawn, chosen, title, notes)
 
@@ -118,18 +121,21 @@ def _notes(points: Points, number: int) -> list[str]:
     most = points.table.head(_MOST_WORDS)
     names = told_apart([cleaned(str(label)) for label in most["label"]], _LONGEST_NOTE)
     notes = [f"{name}: {words}." for name, words in zip(names, most["words"], strict=True)]
+    if len(points.table) > len(most):
+        notes.append(f"And {len(points.table) - len(most)} more: roofline(…).kernels has all.")
     wrong = points.table["bound"] == "impossible"
     if wrong.any():
         notes.append(f"{counted(int(wrong.sum()), 'kernel')} above the roof, which cannot be.")
     notes += more_than(len(points.table), number)
-    if points.without:
-        some = [shortened(cleaned(name), 24) for name in points.without[:_MOST_NAMES]]
-        more = len(points.without) - len(some)
-        rest = f" and {more} more" if more else ""
-        notes.append(
-            f"{counted(len(points.without), 'kernel')} without flops or bytes: "
-            f"{', '.join(some)}{rest}."
-        )
+    for names_of, lack in (
+        (points.of_no_width, "whose flops have no width (flops8, flops16 and flops32 do)"),
+        (points.without, "without flops or bytes"),
+    ):
+        if names_of:
+            some = [shortened(cleaned(name), 24) for name in names_of[:_MOST_NAMES]]
+            more = len(names_of) - len(some)
+            rest = f" and {more} more" if more else ""
+            notes.append(f"{counted(len(names_of), 'kernel')} {lack}: {', '.join(some)}{rest}.")
     return notes
 
 

@@ -29,11 +29,14 @@ class Points:
         (memory, compute, impossible, unknown), ``of_roof`` (share of the roof that bounds it,
         0 to 1, NaN where it is not known), ``words``.
     without
-        Labels of kernels that recorded no flops of a known width, or no bytes.
+        Labels of kernels that recorded no flops, or no bytes.
+    of_no_width
+        Labels of kernels that recorded bytes and ``flops``, which do not say of which width.
     """
 
     table: pd.DataFrame
     without: tuple[str, ...]
+    of_no_width: tuple[str, ...]
 
     @property
     def widths(self) -> list[int]:
@@ -76,7 +79,9 @@ def points_of(kernels: pd.DataFrame, roofs: Roofs) -> Points:
     )[placed]
     table = table.sort_values("time_ns", ascending=False, kind="stable")
     table["words"] = [_words(row, roofs) for row in table.to_dict("records")]
-    return Points(table, tuple(kernels.loc[~placed, "label"].astype(str)))
+    of_no_width = ~placed & (_column(kernels, "flops") > 0) & (moved > 0) & (seconds > 0)
+    labels = kernels["label"].astype(str)
+    return Points(table, tuple(labels[~placed & ~of_no_width]), tuple(labels[of_no_width]))
 
 
 def roofs_of(

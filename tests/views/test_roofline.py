@@ -85,6 +85,20 @@ def test_points_and_bounds_by_hand() -> None:
     assert "gemm: compute-bound: 50.0 % of 800 TFLOP/s bf16 (400 TFLOP/s)." in notes
 
 
+def test_flops_of_no_width_are_said_to_be_so_and_words_left_out_are_counted() -> None:
+    named = [kernel(f"k{at}", 1000 + at, bytes=1000, flops16=1e6) for at in range(8)]
+    bare = kernel("layernorm", 500, bytes=1000, flops=5e6)
+    figure = roofline(profile(*named, bare, kernel("sleep", 100)), roofs=ROOFS)
+    notes = figure.layout.annotations[0].text.split("<br>")
+    lacks = "1 kernel whose flops have no width (flops8, flops16 and flops32 do): layernorm."
+    assert notes[6:] == [
+        "And 2 more: roofline(…).kernels has all.",
+        lacks,
+        "1 kernel without flops or bytes: sleep.",
+    ]
+    assert "And 2 more" not in roofline(profile(*named[:6])).layout.annotations[0].text
+
+
 def test_flops_of_two_widths_add_up_in_time() -> None:
     figure = one(bytes=1000, flops8=160e6, flops16=80e6)  # 0.1 µs and 0.1 µs
     (row,) = figure.kernels.to_dict("records")
@@ -239,6 +253,8 @@ def test_every_recorded_profile(path: Path) -> None:
         (profile(kernel("k", 9, bytes=0, flops16=1.0)), NEITHER),
         (profile(kernel("k", 9, bytes=5, flops16=None)),
          NEITHER),
+        (profile(kernel("k", 9, bytes=5, flops=5.0)),
+         "Kernels recorded flops without a width; flops8, flops16 or flops32 picks the roof."),
     ],
 )  # fmt: skip
 def test_sentence_in_place_of_a_picture(found: Profile, sentence: str) -> None:
