@@ -98,9 +98,23 @@ def test_filters_are_anchored_and_say_so_when_nothing_matches() -> None:
         r"^Error: no kernel matches; patterns are anchored.*\n  _matmul_NNT", result.output
     )
     long = run("view", path_of("gpt_train_3.9.0.hatchet"), "--include", "x")
-    assert "_ZN2at6native" in long.output
-    assert long.output.endswith("\n  and 36 more\n")
+    assert "\n  multi_tensor_apply_kernel<multiplies<float>>\n" in long.output
+    assert "_ZN2at6native" not in long.output
+    assert re.search(r"\n  and \d+ more\n$", long.output)
     assert max(map(len, long.output.splitlines()[1:])) <= 80
+
+
+def test_filters_match_the_labels_that_are_shown() -> None:
+    train = path_of("gpt_train_3.9.0.hatchet")
+    whole = run("view", train).output
+    only = rows_of(run("view", train, "-i", "multi_tensor.*").output)
+    assert 1 < len(only) < len(rows_of(whole))
+    without = run("view", train, "-e", "elementwise_kernel").output
+    assert "─ elementwise_kernel" in whole
+    assert "─ elementwise_kernel" not in without
+    nothing = run("view", train, "-e", "elemental").output
+    assert rows_of(nothing) == rows_of(whole)
+    assert "exclude=elemental matches no kernel; patterns are anchored" in nothing
 
 
 def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:

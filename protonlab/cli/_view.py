@@ -29,8 +29,8 @@ _MOST_NAMES, _LONGEST_NAME = 12, 76
     metavar="NAMES",
     help="Columns, comma-separated, in proton-viewer's words: time/ms,gbyte/s,util.",
 )
-@click.option("-i", "--include", metavar="REGEX", help="Only kernels whose name matches.")
-@click.option("-e", "--exclude", metavar="REGEX", help="No kernels whose name matches.")
+@click.option("-i", "--include", metavar="REGEX", help="Only kernels whose name or label matches.")
+@click.option("-e", "--exclude", metavar="REGEX", help="No kernels whose name or label matches.")
 @DEPTH
 @ORDER
 @click.option(
@@ -57,8 +57,8 @@ def view(
     FILE is what Proton or protonlab wrote, JSON or msgpack, or a report. Every
     frame has its inclusive metrics. A metric without a unit, such as time,
     takes the unit that suits each value; time/ms keeps its own. Patterns are
-    matched from the start of the name. Traces, saved comparisons and sweeps
-    have no tree; they say what they hold.
+    matched from the start of the name, or of the label that is shown. Traces,
+    saved comparisons and sweeps have no tree; they say what they hold.
 
     FILE may also be the folder of a run, or its URL: then the trees of its ranks are one,
     and the lines below say which ranks are missing, and which one the others
@@ -144,9 +144,8 @@ def _filtered(profile: Any, include: str | None, exclude: str | None) -> Any:
 
     kept = profile.filter(include=include, exclude=exclude)
     if kept.kernels.empty and not profile.kernels.empty:
-        kernels = profile.kernels
-        matched = kernels["kernel"].where(kernels["kernel"].notna(), kernels["name"])
-        names = [shortened(str(name), _LONGEST_NAME) for name in dict.fromkeys(matched)]
+        labels = dict.fromkeys(profile.kernels["label"])
+        names = [shortened(str(label), _LONGEST_NAME) for label in labels]
         shown = names[:_MOST_NAMES]
         if len(names) > len(shown):
             shown.append(f"and {len(names) - len(shown)} more")

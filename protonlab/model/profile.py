@@ -20,7 +20,7 @@ from protonlab.model.kernels import KERNEL_TEXT, hooked
 from protonlab.model.metrics import Metric, available_metrics
 from protonlab.model.repeats import NOT_REPEATED, Repeats
 from protonlab.model.saving import save_profile
-from protonlab.model.selection import matching_kernels, matching_subtrees
+from protonlab.model.selection import matching_kernels, matching_subtrees, unmatched
 from protonlab.model.sums import Sums
 from protonlab.model.tuning import tuning_table
 from protonlab.model.units import counted
@@ -172,17 +172,19 @@ class Profile:
     def filter(self, *, include: str | None = None, exclude: str | None = None) -> Profile:
         """Keep the kernels that match, with the path to them.
 
-        Patterns are the launch hook's: ``re.match`` on the compiled name, or on the recorded name
-        where no hook's record is at hand.
+        Patterns are matched as the launch hook does, with ``re.match``: on the compiled name, or on
+        the recorded name where no hook's record is at hand; and on the label that views show. One
+        that matches no kernel is said so in ``info.notes``.
 
         Raises
         ------
         ProtonLabError
             If a pattern is no regular expression.
         """
-        return self.take(
-            matching_kernels(self.frames, self._sums.ends, KernelFilter(include, exclude))
-        )
+        wanted = KernelFilter(include, exclude)
+        kept = self.take(matching_kernels(self.frames, self._sums.ends, wanted))
+        notes = dict.fromkeys((*self.info.notes, *unmatched(self.frames, wanted)))
+        return replace(kept, info=replace(self.info, notes=tuple(notes)))
 
     def subtree(self, pattern: str) -> Profile:
         """Keep the frames whose name or label matches, with all below them and the path to them.

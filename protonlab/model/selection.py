@@ -2,26 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 
 from protonlab.errors import ProtonLabError
 from protonlab.model.filters import KernelFilter, compile_pattern
 from protonlab.model.frames import BoolArray, IntArray, ancestors, below
+from protonlab.model.sentences import printable
+
+_MOST_LABELS = 6
 
 
 def matching_kernels(frames: pd.DataFrame, end: IntArray, kernel_filter: KernelFilter) -> BoolArray:
     """Kernels that the filter keeps, with the path to them, shape (n,).
 
-    It matches the compiled name, or the recorded name where no hook's record is at hand.
+    A pattern finds a kernel by its compiled name, or the recorded name where no hook's record is
+    at hand, and by its label.
     """
-    names = frames["kernel"].astype(object).fillna(frames["name"].astype(object))
-    verdict = {name: kernel_filter.matches(name) for name in names.unique()}
-    is_kernel = (frames["kind"] == "kernel").to_numpy()
-    kept = names.map(verdict).to_numpy(dtype=bool) & is_kernel
-    keep = ancestors(kept, end)
+    keep = _found(frames, kernel_filter.include)
+    if kernel_filter.exclude is not None:
+        keep &= ~_found(frames, kernel_filter.exclude)
+    keep = ancestors(keep, end)
     keep[0] = True
     return keep
+
+
+def unmatched(frames: pd.DataFrame, kernel_filter: KernelFilter) -> Iterator[str]:
+    """Say which pattern of a filter finds no kernel, and what the kernels are called."""
+    kernels = frames["label"][frames["kind"] == "kernel"]
+    labels = [printable(str(label)) for label in kernels.unique()]
+    more = [f"and {len(labels) - _MOST_LABELS} more"] if len(labels) > _MOST_LABELS else []
+    for option in ("include", "exclude"):
+        pattern = getattr(kernel_filter, option)
+        if labels and pattern is not None and not _found(frames, pattern).any():
+            yield (
+                f"{option}={pattern} matches no kernel; patterns are anchored at the start of the "
+                "name, begin with .* to match anywhere. The kernels: "
+                f"{', '.join([*labels[:_MOST_LABELS], *more])}."
+            )
+
+
+def _found(frames: pd.DataFrame, pattern: str | None) -> BoolArray:
+    """Kernels that a pattern finds; None finds all. Shape (n,)."""
+    one = KernelFilter(include=pattern)
+    labels = frames["label"].astype(object)
+    names = frames["kernel"].astype(object).fillna(frames["name"].astype(object))
+    hits = {text for text in {*names.unique(), *labels.unique()} if one.matches(text)}
+    found: BoolArray = (names.isin(hits) | labels.isin(hits)).to_numpy(dtype=bool)
+    return found & (frames["kind"] == "kernel").to_numpy()
 
 
 def matching_subtrees(frames: pd.DataFrame, end: IntArray, pattern: str) -> BoolArray:

@@ -110,6 +110,26 @@ def test_filters_match_the_compiled_name_where_it_is_known(small: Profile) -> No
     assert names(profile.filter(include="_p_")) == ["ROOT", "mlp", "matmul [m=8]"]
 
 
+def test_filters_match_the_label_of_a_mangled_name() -> None:
+    mangled = "_ZN2at6native13reduce_kernelILi512ELi1EEEvv"
+    profile = protonlab.load(document(kernel(mangled, 10), kernel("k", 20)))
+    assert isinstance(profile, Profile)
+    for pattern in ("reduce_kernel", "_ZN2at"):
+        assert names(profile.filter(include=pattern)) == ["ROOT", mangled]
+        assert names(profile.filter(exclude=pattern)) == ["ROOT", "k"]
+    assert profile.filter(include="reduce", exclude="k").info.notes == ()
+
+
+def test_a_pattern_that_matches_no_kernel_is_said_so(small: Profile) -> None:
+    expected = (
+        "exclude=atmul matches no kernel; patterns are anchored at the start of the name, begin "
+        "with .* to match anywhere. The kernels: matmul [m=8], plain, attention [t=4]."
+    )
+    assert small.filter(exclude="atmul").filter(exclude="atmul").info.notes[-1] == expected
+    assert small.filter(include="atmul").info.notes[0].startswith("include=atmul matches no kernel")
+    assert small.filter(include="nothing").kernels.empty
+
+
 def test_save_then_load_is_lossless(profile_path: str, tmp_path: Path) -> None:
     profile = protonlab.load(profile_path)
     profile.save(tmp_path / "again.hatchet")
