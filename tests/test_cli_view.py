@@ -156,7 +156,7 @@ def test_traces_and_comparisons_say_what_they_hold(tmp_path: Path) -> None:
     trace = PROFILES / "gpt_trace_3.9.0.chrome_trace.gz"
     text = run("view", trace).output
     assert re.search(r"^trace: .*launches.*\n.* idle .*between its first and its last launch", text)
-    assert re.search(r"^kernel +count +time \(µs\) +time \(%\) +min \(µs\)", text, re.MULTILINE)
+    assert re.search(r"^kernel +time \(µs\) +time \(%\) +count +min \(µs\)", text, re.MULTILINE)
     page = tmp_path / "t.html"
     assert run("view", trace, "-o", page).output == f"Page: {page}\n"
     assert page.read_text().count('<div class="still">') == 1

@@ -40,9 +40,9 @@ def test_kernels_are_listed_in_microseconds_and_what_is_left_out_is_said(
     display.show_trace(trace)
     *_, head = (lines := capsys.readouterr().out.splitlines())[:4]
     assert re.split(" {2,}", head) == [
-        "kernel", "count", "time (µs)", "time (%)", "min (µs)", "median (µs)", "max (µs)",
+        "kernel", "time (µs)", "time (%)", "count", "min (µs)", "median (µs)", "max (µs)",
     ]  # fmt: skip
-    label, count, total, share, _, _, _ = lines[5].split()
+    label, total, share, count, _, _, _ = lines[5].split()
     widest = trace.kernels.iloc[0]
     assert (label[:20], int(count)) == (widest["label"][:20], widest["count"])
     assert total == f"{widest['time_ns'] / 1000:.2f}"
@@ -58,7 +58,7 @@ def test_page_has_the_table_that_profiles_have() -> None:
     assert shown.names == tuple(trace.kernels["name"])
     assert "more with less time" not in str(shown)
     assert 'class="protonlab-table"' in shown.html()
-    counts, times = [[float(row[at]) for row in shown.rows] for at in (1, 2)]  # as the page sorts
+    times, counts = [[float(row[at]) for row in shown.rows] for at in (1, 3)]  # as the page sorts
     assert counts == trace.kernels["count"].tolist()
     assert times == pytest.approx(trace.kernels["time_ns"] / 1000, abs=0.01)
 
@@ -75,12 +75,12 @@ def test_metrics_and_what_the_hook_kept_stand_in_columns_of_their_own() -> None:
     trace = loaded.with_hook({}, {"mm": {"n_tokens"}}, {"x"})
     shown = display.trace_views(trace, draws=False)[-1]
     assert shown.headers == (
-        "kernel", "count", "time (µs)", "time (%)", "min (µs)", "median (µs)", "max (µs)",
+        "kernel", "time (µs)", "time (%)", "count", "min (µs)", "median (µs)", "max (µs)",
         "n_tokens", "hook",
     )  # fmt: skip
     assert shown.rows == (
-        ("mm", "2", "4.00", "80.0", "1.50", "2.00", "2.50", "192", "kept"),
-        ("x", "1", "1.00", "20.0", "1.00", "1.00", "1.00", "–", "filtered"),
+        ("mm", "4.00", "80.0", "2", "1.50", "2.00", "2.50", "192", "kept"),
+        ("x", "1.00", "20.0", "1", "1.00", "1.00", "1.00", "–", "filtered"),
     )
 
 
@@ -88,10 +88,10 @@ def test_scopes_in_cycles_have_no_share_since_they_may_nest() -> None:
     trace = trace_of("instrumentation_3.9.0.chrome_trace.gz")
     shown = display.trace_views(trace, draws=False)[-1]
     assert shown.headers == (
-        "scope", "count", "time (cycles)", "min (cycles)", "median (cycles)", "max (cycles)",
+        "scope", "time (cycles)", "count", "min (cycles)", "median (cycles)", "max (cycles)",
     )  # fmt: skip
     first = trace.scopes.iloc[0]
-    assert shown.rows[0][:3] == (first["label"], str(first["count"]), str(first["time_cycles"]))
+    assert shown.rows[0][:3] == (first["label"], str(first["time_cycles"]), str(first["count"]))
 
 
 @pytest.mark.parametrize(

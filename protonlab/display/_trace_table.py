@@ -27,9 +27,10 @@ def trace_table(trace: Trace, *, top: int) -> KernelTable:
     table = trace.scopes if trace.kernels.empty else trace.kernels
     rows = table.head(top)
     columns = [Column(thing, kernel_column(rows).cells, is_text=True)]
-    for name in rows.columns.drop([each for each in _TEXT if each in rows]):
+    time = f"time_{trace.unit}"  # first of all, so that it is in sight on a narrow page
+    for name in (time, *(each for each in map(str, rows) if each not in (*_TEXT, time))):
         columns.append(_numbers(name, rows[name], trace.unit))
-        if name == f"time_{trace.unit}" and thing == "kernel" and table[name].sum():
+        if name == time and thing == "kernel" and table[name].sum():
             share = 100 * rows[name].astype(float) / float(table[name].sum())
             columns.append(column_of(Metric("time/%", "%", "share", (name,)), share))
     if "hook" in rows and rows["hook"].nunique() > 1:
@@ -48,6 +49,7 @@ def _numbers(name: str, values: pd.Series, unit: str) -> Column:
     stem = name.removesuffix(f"_{unit}")
     if stem not in ("time", "min", "median", "max") or stem == name:
         return column_of(Metric(name, "", "value", (name,)), values.astype(float))
-    if unit == "ns":
-        return Column(f"{stem} (µs)", tuple(f"{value / 1000:.2f}" for value in values))
-    return Column(f"{stem} ({unit})", tuple(f"{value:.0f}" for value in values))
+    factor, header, digits = (1e-3, "µs", 2) if unit == "ns" else (1.0, unit, 0)
+    numbers = values.astype(float) * factor
+    cells = (MISSING if pd.isna(each) else f"{each:.{digits}f}" for each in numbers)
+    return Column(f"{stem} ({header})", tuple(cells))
