@@ -7,9 +7,13 @@ from collections.abc import Iterator
 import pandas as pd
 
 from protonlab.model.changes import CONFIDENCE, WITHIN_PERCENT
+from protonlab.model.filtered_kernels import filtered_alone
 from protonlab.model.metrics import Metric
 from protonlab.model.profile import Profile
+from protonlab.model.sentences import printable
 from protonlab.model.units import counted
+
+_MOST_NAMES = 3
 
 
 def notes_on(
@@ -41,8 +45,22 @@ def notes_on(
             f"before was recorded with context={contexts[0]}, after with context={contexts[1]}: "
             "their trees have other frames; the table of kernels compares all the same."
         )
+    yield from _on_filters(before, after)
     yield from _on_kernels(metric, kernels)
     yield from _on_repeats(before, after, kernels)
+
+
+def _on_filters(before: Profile, after: Profile) -> Iterator[str]:
+    sides = (("before", before, after), ("after", after, before))
+    for word, profile, other in sides:
+        names = filtered_alone([profile], [other])
+        if names:
+            more = [f"{len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
+            yield (
+                f"The filters differ, and {word} alone rejected "
+                f"{', '.join([*map(printable, names[:_MOST_NAMES]), *more])}: compared by compiled "
+                f"name, and what launch metadata says of it is missing {word}."
+            )
 
 
 def _hardware(profile: Profile) -> set[tuple[object, ...]]:

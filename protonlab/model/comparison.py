@@ -19,6 +19,8 @@ from protonlab.model.changes import (
 from protonlab.model.comparability import notes_on
 from protonlab.model.compared import compared_frames, compared_kernels
 from protonlab.model.devices import IDEAL_BYTES, IDEAL_FLOPS
+from protonlab.model.filtered_kernels import by_compiled_name, filtered_alone
+from protonlab.model.job_ranks import JobRanks
 from protonlab.model.measured import Measured
 from protonlab.model.metrics import Metric
 from protonlab.model.profile import Profile
@@ -34,7 +36,8 @@ class Comparison:
     Parameters
     ----------
     before, after
-        The profiles.
+        The profiles. A kernel that only one of their filters rejected has its compiled name in
+        both.
     metric
         The metric. Values are in the unit of its name: ``time`` in ns, ``time/us`` in µs.
     frames
@@ -151,11 +154,18 @@ def compare(before: Profile, after: Profile, *, metric: str = "time") -> Compari
     >>> protonlab.compare(eager, compiled).to_dataframe()  # doctest: +SKIP
     """
     for side, profile in (("before", before), ("after", after)):
+        if isinstance(profile, JobRanks):
+            raise ProtonLabError(
+                f"{side} is a {type(profile).__name__}; two runs are compared by run.compare(other)"
+                ", a rank of one by compare(run.profiles[0], …)"
+            )
         if not isinstance(profile, Profile):
             raise ProtonLabError(
                 f"{side} is a {type(profile).__name__}; compare() takes two profiles, such as "
                 "%%proton makes or protonlab.load reads from a tree"
             )
+    gated = filtered_alone([before], [after]) + filtered_alone([after], [before])
+    before, after = (by_compiled_name(profile, gated) for profile in (before, after))
     metrics = _metric(before, metric, "before"), _metric(after, metric, "after")
     wanted = metrics[0]
     if (wanted.unit, wanted.scale) != (metrics[1].unit, metrics[1].scale):

@@ -86,6 +86,12 @@ def merged(parts: Sequence[tuple[int | None, Profile]]) -> Profile:
     )
 
 
+def places(profile: Profile) -> IntArray:
+    """Row of each frame in what `merged` makes of a profile alone, shape (n,)."""
+    sources, _, _, order = _union([profile.frames])
+    return order[sources[0]]
+
+
 def split(profile: Profile, scope: str) -> list[tuple[int | None, Profile]]:
     """Take a session's own repeat scopes apart; those of other sessions only disappear.
 

@@ -15,6 +15,7 @@ from protonlab.model.changes import change_columns
 from protonlab.model.collectives import collective_rows, is_collective
 from protonlab.model.comparability import notes_on
 from protonlab.model.comparison import Comparison, compare
+from protonlab.model.filtered_kernels import by_compiled_name, filtered_alone
 from protonlab.model.frames import BoolArray, FloatArray, IntArray
 from protonlab.model.metrics import Metric
 from protonlab.model.outliers import OUTLYING, robust_z
@@ -63,6 +64,7 @@ def compare_runs(before: Any, after: Any, metric: str) -> RunComparison:
     """Compare two `Run`s; `Run.compare` says how."""
     given = (before, after)
     sides, per_step = _per_step(_sides(before, after))
+    sides = _one_name(*sides)
     before, after = sides
     means = [side.tree.profile(side.name, _first(side), (), mean=True) for side in sides]
     whole = compare(means[0], means[1], metric=metric)
@@ -118,6 +120,22 @@ def _per_step(sides: tuple[Any, Any]) -> tuple[tuple[Any, Any], tuple[str, ...]]
     )
     steps = f"{min(numbers)} to {max(numbers)} steps"
     return (one, other), (f"Ranks recorded {steps}: values are those of one step, on average.",)
+
+
+def _one_name(before: Any, after: Any) -> tuple[Any, Any]:
+    """Give a kernel that only one run's filter rejected its compiled name in both."""
+    one, other = ([*side.profiles.values()] for side in (before, after))
+    gated = filtered_alone(one, other) + filtered_alone(other, one)
+    if not gated:
+        return before, after
+    before, after = (
+        replace(
+            side,
+            profiles={rank: by_compiled_name(each, gated) for rank, each in side.profiles.items()},
+        )
+        for side in (before, after)
+    )
+    return before, after
 
 
 def _first(run: Any) -> Any:
