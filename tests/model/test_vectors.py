@@ -58,6 +58,8 @@ def test_floats_and_vectors_alone_stay_what_they_are() -> None:
 @pytest.mark.parametrize("ending", ["hatchet", "parquet"])
 @pytest.mark.parametrize("include", [None, "moe", "dense"])
 def test_a_saved_profile_comes_back(tmp_path: Path, ending: str, include: str | None) -> None:
+    if ending == "parquet":
+        pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'protonlab[parquet]'")
     profile = mixed() if include is None else mixed().filter(include=include)
     profile.save(tmp_path / f"p.{ending}")
     back = protonlab.load(tmp_path / f"p.{ending}")
