@@ -139,7 +139,7 @@ def test_traces_alone_have_no_tree(tmp_path: Path) -> None:
     [
         (["-m", "time,count"], "the tree of a run is of one metric"),
         (["--name", "x"], "is the folder of a run, no report"),
-        (["-i", "nothing"], "no kernel of any rank matches"),
+        (["-i", "nothing"], "begin with .* to match anywhere. The kernels: matmul, nccl"),
         (["-m", "gbyte/s"], "'gbyte/s' is not a metric"),
     ],
 )

@@ -15,6 +15,8 @@ from protonlab.errors import ProtonLabError
 if TYPE_CHECKING:
     from protonlab.model import Run
 
+_MOST_LABELS = 12
+
 
 class FolderOrFile(click.Path):
     """A path that is there, or the URL of a run's folder, as text."""
@@ -129,13 +131,18 @@ def _say(*lines: str) -> None:
 
 def _filtered(run: Run, include: str | None, exclude: str | None) -> Run:
     """Keep the kernels that match on every rank."""
+    from protonlab.model.sentences import printable
+
     profiles: dict[int, Any] = {
         rank: profile.filter(include=include, exclude=exclude)
         for rank, profile in run.profiles.items()
     }
     if profiles and all(profile.kernels.empty for profile in profiles.values()):
+        found = {str(label) for each in run.profiles.values() for label in each.kernels["label"]}
+        labels = [printable(label) for label in sorted(found)]
+        more = [f"and {len(labels) - _MOST_LABELS} more"] if len(labels) > _MOST_LABELS else []
         raise ProtonLabError(
             "no kernel of any rank matches; patterns are anchored at the start of the name, begin "
-            "with .* to match anywhere"
+            f"with .* to match anywhere. The kernels: {', '.join([*labels[:_MOST_LABELS], *more])}"
         )
     return replace(run, profiles=profiles)
