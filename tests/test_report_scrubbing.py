@@ -147,6 +147,19 @@ def test_traceback_through_a_module_of_one_s_own_names_no_folder(tmp_path: Path)
     assert str(tmp_path) not in page
 
 
+def test_path_that_a_stream_wrote_in_pieces_goes(tmp_path: Path) -> None:
+    streams = [
+        new_output("stream", text=text, name=name)
+        for text, name in (
+            ("wrote /data/ann/acme_se", "stdout"), ("cret/x.csv\n", "stdout"), ("/x", "stderr"),
+        )
+    ]  # fmt: skip
+    notebook = tmp_path / "a.ipynb"
+    nbformat.write(new_notebook(cells=[code(*streams)]), notebook)
+    page = protonlab.export_report(notebook).read_text()
+    assert ">wrote …/x.csv\n/x<" in page
+
+
 def outputs(profile: Any) -> list[Any]:
     return [
         new_output("stream", text="wrote /home/ann/secret/x.csv\n"),

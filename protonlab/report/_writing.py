@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -103,9 +104,19 @@ def _scrubbed_notebook(notebook: NotebookNode, scrubber: Scrubber) -> NotebookNo
         clean = cell.copy()
         clean.source = scrubber.text(cell.source)
         if cell.cell_type == "code":
-            clean.outputs = [scrubber.tree(_without_profiles(output)) for output in cell.outputs]
+            whole = map(_without_profiles, _joined(cell.outputs))
+            clean.outputs = [scrubber.tree(output) for output in whole]
         cells.append(clean)
     return _node({**notebook, "cells": cells})
+
+
+def _joined(outputs: Iterable[NotebookNode]) -> Iterator[NotebookNode]:
+    """Join what a stream wrote in pieces: a path may begin in one and end in the next."""
+    for stream, group in groupby(outputs, lambda output: output.get("name")):
+        pieces = list(group)
+        if stream:
+            pieces = [_node({**pieces[0], "text": "".join(each.text for each in pieces)})]
+        yield from pieces
 
 
 def _without_profiles(output: NotebookNode) -> NotebookNode:
