@@ -205,7 +205,7 @@ def compared() -> Comparison:
 def test_comparison_in_plain_python_is_text(capsys: pytest.CaptureFixture[str]) -> None:
     show_comparison(compared())
     out = capsys.readouterr().out
-    assert out.startswith("time 1.00 µs before, 700 ns after: faster by 30.0 %")
+    assert out.startswith("time 1.00 µs before, 700 ns after: 30.0 % less time")
     assert compared().rule in out
     assert out.count("_p_matmul") == out.count("1 changed, 2 unchanged") == 1
 

@@ -14,7 +14,7 @@ from protonlab.model.changes import (
     NO_VALUE,
     VALUE_COLUMNS,
     WITHIN_PERCENT,
-    percent_of,
+    moved,
 )
 from protonlab.model.comparability import notes_on
 from protonlab.model.compared import compared_frames, compared_kernels
@@ -75,7 +75,7 @@ class Comparison:
         Examples
         --------
         >>> comparison.summary  # doctest: +SKIP
-        'time 1.2 ms before, 1 ms after: faster by 16.7 %; kernels: 1 changed, 4 unchanged'
+        'time 1.2 ms before, 1 ms after: 16.7 % less time; kernels: 1 changed, 4 unchanged'
         """
         total = self.frames.iloc[0]
         parts = [
@@ -98,9 +98,7 @@ class Comparison:
             return "no ratio"
         if total["change"] == "unchanged":
             return f"the same within {WITHIN_PERCENT} %"
-        more, less = ("slower", "faster") if self.metric.unit == "s" else ("higher", "lower")
-        ratio = float(total["ratio"])
-        return f"{more if ratio > 1 else less} by {percent_of(ratio)}"
+        return moved(self.metric, float(total["ratio"]))
 
     def to_dataframe(self, by: Literal["kernel", "frame"] = "kernel") -> pd.DataFrame:
         """Return the comparison as a table.

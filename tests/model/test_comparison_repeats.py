@@ -102,12 +102,12 @@ def test_verdicts_by_hand() -> None:
     # slow: relative errors 0.01 / sqrt(3) and 0.01 / 1.5 / sqrt(3);
     # Welch: 3.484536 degrees, t = 2.946173; 1.5 * exp(∓0.0204) = 1.4697 and 1.5310.
     assert table.loc["slow", "verdict"] == (
-        "slower by 50.0 %, 95 % interval 47.0 to 53.1, 3 repeats"
+        "50.0 % more time, 95 % interval 47.0 to 53.1, 3 repeats"
     )
     assert table.loc["slow", ["low", "high"]].tolist() == pytest.approx([1.4697, 1.5310], abs=1e-4)
     # fast: 0.01 / sqrt(3) and 0.02 / sqrt(3); 2.941176 degrees, t = 3.218759; 0.4796 and 0.5212.
     assert table.loc["fast", "verdict"] == (
-        "faster by 50.0 %, 95 % interval 47.9 to 52.0, 3 repeats"
+        "50.0 % less time, 95 % interval 47.9 to 52.0, 3 repeats"
     )
     assert table.loc["same", "verdict"].startswith("cannot tell: the interval of the ratio, 0.")
     assert table.loc["same", "verdict"].endswith(", holds 1 (3 repeats)")
@@ -169,9 +169,7 @@ def test_rates_with_repeats() -> None:
     # Rates a repeat: 10, 3.33, 14.29 (relative error 0.345) and 20, 20, 25 (0.077).
     assert row["verdict"].startswith("cannot tell")
     steady = compare(repeated(k=(10, 10)), repeated(k=(5, 5)), metric="gbyte/s")
-    assert only(steady.kernels)["verdict"] == (
-        "higher by 100 %, 95 % interval 100 to 100, 2 repeats"
-    )
+    assert only(steady.kernels)["verdict"] == ("100 % higher, 95 % interval 100 to 100, 2 repeats")
 
 
 def test_what_did_not_run_in_a_repeat_took_no_time_in_it() -> None:
@@ -274,4 +272,4 @@ def test_frames_have_intervals_too() -> None:
     total = only(comparison.frames, "ROOT")
     assert total["ratio"] == 402 / 202
     assert total["verdict"] in comparison.summary
-    assert total["verdict"].startswith("slower by 99.0 %")
+    assert total["verdict"].startswith("99.0 % more time")

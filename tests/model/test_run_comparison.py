@@ -36,7 +36,7 @@ def test_a_rank_is_compared_with_itself() -> None:
     assert matmul["after"] == pytest.approx(770 / 3)
     # Each rank is slower by exactly a tenth, however much the ranks differ.
     assert matmul[["ratio", "low", "high"]].tolist() == pytest.approx([1.1, 1.1, 1.1])
-    assert matmul["verdict"] == "slower by 10.0 %, 95 % interval 10.0 to 10.0, 3 paired ranks"
+    assert matmul["verdict"] == "10.0 % more time, 95 % interval 10.0 to 10.0, 3 paired ranks"
     assert found.kernels.set_index("name").loc["norm", "change"] == "unchanged"
 
 
@@ -155,7 +155,7 @@ def test_every_view_of_a_comparison_shows_it() -> None:
     found = run_of([100, 200], name="monday").compare(run_of([110, 220], name="tuesday"))
     assert isinstance(found, Comparison)
     assert "monday → tuesday" in protonlab.flame(found).layout.title.text
-    assert "slower by 10.0 %" in str(protonlab.table(found))
+    assert "10.0 % more time" in str(protonlab.table(found))
     assert len(protonlab.bars(found).data) > 1
 
 

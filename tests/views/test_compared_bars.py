@@ -55,7 +55,7 @@ def test_before_stands_above_after() -> None:
         "2.00 µs → 2.00 µs, unchanged",
     ]
     assert {trace.width for trace in figure.data if trace.meta == "boxes"} == {0.36}
-    assert "time/us 7.50 µs before, 5.75 µs after: faster by 23.3 %" in note(figure)
+    assert "time/us 7.50 µs before, 5.75 µs after: 23.3 % less time" in note(figure)
 
 
 def test_before_is_drawn_at_the_row_of_its_kernel() -> None:
@@ -104,7 +104,7 @@ def test_repeats_bring_whiskers_and_a_verdict() -> None:
     (whisker,) = (trace for trace in difference.data if trace.meta == "whiskers")
     assert list(whisker.error_x.array) == pytest.approx([before * (high - 1) - (after - before)])
     assert texts(difference)[0].endswith(f"× 2.00 ({low:.2f} to {high:.2f})")
-    assert "slower by 100 %, 95 % interval" in difference.data[0].hovertext[0]
+    assert "100 % more time, 95 % interval" in difference.data[0].hovertext[0]
 
 
 def test_hover_says_all_of_a_kernel() -> None:

@@ -33,7 +33,7 @@ def compared(metric: str = "time/us") -> Comparison:
 def test_rows_by_hand() -> None:
     made = table(compared())
     assert made.title == (
-        "time/us 7.50 µs before, 5.75 µs after: faster by 23.3 %; "
+        "time/us 7.50 µs before, 5.75 µs after: 23.3 % less time; "
         "kernels: 1 added, 1 removed, 2 changed, 1 unchanged"
     )
     assert made.headers == (
@@ -120,7 +120,7 @@ def test_repeats_bring_an_interval_and_a_verdict() -> None:
     assert ratio == "2.00"
     low, high = map(float, interval.split(" to "))
     assert 1.9 < low < 2 < high < 2.1
-    assert verdict.startswith("slower by 100 %, 95 % interval")
+    assert verdict.startswith("100 % more time, 95 % interval")
     assert verdict in str(made)
     assert verdict in made.html()
 
