@@ -57,7 +57,7 @@ def amounts_of(profile: Profile, name: str, variant: str) -> Amounts:
     Raises
     ------
     MetricError
-        If the variant does not record the metric, or it does not depend on time.
+        If the variant does not record the metric or counts nothing, or it does not depend on time.
     """
     try:
         metric = profile.metric(name)
@@ -81,7 +81,13 @@ def amounts_of(profile: Profile, name: str, variant: str) -> Amounts:
         }
     )
     amounts = Amounts(table, metric)
-    if np.isnan(amounts.values(np.ones(1))[0]):
+    work = amounts.values(np.ones(1))[0]
+    if work == 0:
+        raise MetricError(
+            f"variant {variant!r} counts nothing: {name!r} of its calls is 0 whatever they take; "
+            "metric='time/us' says which is faster"
+        )
+    if np.isnan(work):
         raise MetricError(
             f"variant {variant!r} has no {name!r}: its kernels did not record "
             f"{', '.join(source for source in metric.sources if source != _TIME)}. Use "

@@ -12,10 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from variant_kernels import ON_CPU, quick, run, scale, silent
+from variant_kernels import ON_CPU, nothing_kernel, quick, run, scale, silent
 
 import protonlab
-from protonlab import CaptureError, ProtonLabError, VariantComparison, compare_variants
+from protonlab import (
+    CaptureError,
+    MetricError,
+    ProtonLabError,
+    VariantComparison,
+    compare_variants,
+)
 from protonlab.capture import _proton, device
 from protonlab.experiment import Measurement
 
@@ -113,6 +119,16 @@ def test_where_calls_move_different_amounts_time_is_what_counts() -> None:
         "A call of two counts 2 times the work of one of one, so gbyte/s does not say which is "
         "faster; metric='time/us' does."
     )
+
+
+def test_a_variant_that_counts_nothing_has_no_rate() -> None:
+    def nothing() -> torch.Tensor:
+        return scale(kernel=nothing_kernel)
+
+    for variants in ((nothing, scale), (scale, nothing), (nothing, nothing)):
+        with pytest.raises(MetricError, match=r"counts nothing: 'gbyte/s' .* metric='time/us'"):
+            quick(*variants, metric="gbyte/s")
+    assert quick(nothing, scale).metric.name == "time/us"
 
 
 def test_measurement_in_steps_is_the_same_thing() -> None:
