@@ -23,28 +23,37 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 GALLERY = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-# The middle of each figure's largest mark: of a flame graph, the largest that is not its root.
-MARKS = """() => [...document.querySelectorAll("div.protonlab-figure")].map((host) => {
-    const plot = host.querySelector(".js-plotly-plot");
-    window.clicks ??= 0;
-    plot.on("plotly_click", () => (window.clicks += 1));
+COUNT_CLICKS = """() => {
+    window.clicks = 0;
+    const plots = document.querySelectorAll("div.protonlab-figure .js-plotly-plot");
+    for (const plot of plots) plot.on("plotly_click", () => (window.clicks += 1));
+    return plots.length;
+}"""
+# Scroll to a figure's largest mark, of a flame graph the largest that is not its root: its middle.
+MARK = """(number) => {
+    const host = document.querySelectorAll("div.protonlab-figure")[number];
     const isFlame = host.protonlab.own.view === "flame";
-    const marks = [...plot.querySelectorAll(".barlayer .point path, .scatterlayer .point")]
-        .map((mark) => mark.getBoundingClientRect())
-        .filter((box) => box.width > 2 && box.height > 2)
-        .sort((a, b) => b.width * b.height - a.width * a.height);
-    const widest = marks[0].width;
-    const narrower = isFlame && marks.find((each) => each.width < widest * 0.98);
-    const { x, y, width, height } = narrower || marks[0];
-    return { x: x + width / 2 + scrollX, y: y + height / 2 + scrollY, zooms: Boolean(narrower) };
-})"""
+    const marks = [...host.querySelectorAll(".barlayer .point path, .scatterlayer .point")]
+        .map((mark) => [mark, mark.getBoundingClientRect()])
+        .filter(([, box]) => box.width > 2 && box.height > 2)
+        .sort(([, a], [, b]) => b.width * b.height - a.width * a.height);
+    const narrower = isFlame && marks.find(([, box]) => box.width < marks[0][1].width * 0.98);
+    const [mark, box] = narrower || marks[0];
+    scrollBy(0, box.y - 400);
+    const { x, y, width, height } = mark.getBoundingClientRect();
+    return { x: x + width / 2, y: y + height / 2, zooms: Boolean(narrower) };
+}"""
 
 
 @pytest.fixture
 def offline(browser: Browser) -> Iterator[Tab]:
     import rig
 
-    context = browser.new_context(offline=True, viewport={"width": 1200, "height": 900})
+    context = browser.new_context(
+        offline=True,
+        viewport={"width": 1200, "height": 900},
+        reduced_motion="reduce",  # a page that glides on moves what is about to be clicked
+    )
     yield rig.Tab(context.new_page())
     context.close()
 
@@ -60,16 +69,14 @@ def test_every_figure_answers_a_click(
             .every((host) => host.querySelector(".main-svg .point"))"""
     )
     page.wait_for_timeout(500)  # the last figure is laid out
-    marks = page.evaluate(MARKS)
-    for number, mark in enumerate(marks):
-        page.evaluate("({x, y}) => scrollTo(x, y - 400)", mark)
-        x, y = page.evaluate("({x, y}) => [x - scrollX, y - scrollY]", mark)
-        page.mouse.move(x - 3, y)
-        page.mouse.click(x, y)
+    zooms = 0
+    for number in range(page.evaluate(COUNT_CLICKS)):
+        mark = page.evaluate(MARK, number)
+        page.mouse.move(mark["x"] - 3, mark["y"])
+        page.mouse.click(mark["x"], mark["y"])
         page.wait_for_function("count => window.clicks === count", arg=number + 1)
-    assert page.locator("button:has-text('↑ whole'):visible").count() == sum(
-        mark["zooms"] for mark in marks
-    )
+        zooms += mark["zooms"]
+    assert page.locator("button:has-text('↑ whole'):visible").count() == zooms
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for theme in ("dark", "light"):
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]

@@ -168,6 +168,23 @@ def test_a_click_waits_for_a_flame_graph_that_comes_later(tab: Tab, tmp_path: Pa
     assert not tab.errors
 
 
+def test_a_page_glides_to_the_flame_graph_unless_motion_is_not_wanted(
+    tab: Tab, tmp_path: Path
+) -> None:
+    tree = profile(*(kernel(f"k{i}", 1) for i in range(60)))  # bars taller than the window
+    offline(tab).page.goto(write_page(tmp_path / "page.html", bars(tree, top=60), flame(tree)))
+    tab.wait_for_figures(2)
+    moved = """() => {
+        scrollTo(0, 0);
+        document.querySelector(".protonlab-figure").protonlab.view.mark("k1");
+        return scrollY;
+    }"""
+    assert tab.page.evaluate(moved) == 0
+    tab.page.wait_for_function("scrollY > 0")
+    tab.page.emulate_media(reduced_motion="reduce")
+    assert tab.page.evaluate(moved) > 0
+
+
 def test_keys_move_up_on_a_flame_and_down_on_an_icicle(tab: Tab, tmp_path: Path) -> None:
     url = write_page(tmp_path / "page.html", flame(hand(), options=FlameOptions(root="bottom")))
     offline(tab).page.goto(url)

@@ -34,7 +34,8 @@ class Marking {
       .filter((view) => view?.boxes?.some((box) => box.label === label))
       .sort((a, b) => away(a) - away(b));
     flame?.search(`^${label.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`);
-    flame?.drawing.host.scrollIntoView({ behavior: "smooth", block: "nearest" });
+    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
+    flame?.drawing.host.scrollIntoView({ behavior, block: "nearest" });
     return Boolean(flame);
   }
 }
