@@ -114,7 +114,7 @@ def test_command_says_that_it_was_stopped_and_the_same_one_goes_on(
     assert [path.name for path in tmp_path.iterdir()] == ["s.json"]
     result = sweep_of_three(tmp_path, "--budget=0.1")
     assert result.exit_code == 0
-    assert result.stderr.splitlines()[0] == "s.json is there; what it lacks is measured."
+    assert result.stderr.splitlines()[0] == "s.json is there; only what it lacks is measured."
     assert [line[:6] for line in result.stderr.splitlines()[1:3]] == ["2 of 3", "3 of 3"]
     after = load(tmp_path / "s.json")
     assert isinstance(after, EpilogueSweep)

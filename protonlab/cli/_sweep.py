@@ -49,7 +49,7 @@ def sweep(target: Path, **asked: Any) -> None:
         n=asked["n"],
     )
     if target.is_file():
-        click.echo(f"{target} is there; what it lacks is measured.", err=True)
+        click.echo(f"{target} is there; only what it lacks is measured.", err=True)
     console = progress_console()
     with console.status(f"{len(cases)} cases …") as status:
 

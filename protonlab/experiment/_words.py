@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from protonlab.model.units import counted, format_quantity
+from protonlab.model.variants import GOING_ON
 
 # Below this share of the elapsed time, gaps between kernels decide how long a call takes.
 _BUSY = 0.9
@@ -93,7 +94,7 @@ def protocol_in_words(protocol: Mapping[str, Any], *, on_gpu: bool) -> str:
         f"{protocol['in_words']}; pairs in balanced random order (ABBA, seed {protocol['seed']})"
         f"{_anew(protocol['made_anew'], on_gpu=on_gpu)}. "
         f"Warmed up for {protocol['warmup_s']:.2f} s {warm}, timed by {timer}{reason}, "
-        f"budget {protocol['budget_s']:g} s, stopped: {protocol['stop_reason'] or 'not yet'}."
+        f"budget {protocol['budget_s']:g} s, stopped: {protocol['stop_reason'] or GOING_ON}."
     )
 
 

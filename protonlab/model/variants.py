@@ -24,6 +24,7 @@ from protonlab.model.statistics import Interval
 from protonlab.model.variant_document import variants_document, write_variants
 from protonlab.model.variant_text import as_html, as_text, verdict
 
+GOING_ON = "not by then"  # why a measurement ended that went on when it was looked at
 PAIR_COLUMNS: Mapping[str, type] = {
     "order": object,
     "time_ns_a": np.float64,
@@ -177,7 +178,7 @@ class VariantComparison:
         part = f"a part: {n} of {len(self)} pairs"
         protocol = {**self.protocol, "stop_reason": part}
         if "in_words" in protocol:
-            ended = self.protocol.get("stop_reason") or "not yet"
+            ended = self.protocol.get("stop_reason") or GOING_ON
             for words in (f"stopped: {ended}", ended):  # the second one where this is a part, too
                 protocol["in_words"] = protocol["in_words"].replace(words, part)
         return replace(self, pairs=self.pairs.iloc[:n], protocol=protocol)

@@ -155,6 +155,7 @@ def test_closing_early_keeps_what_was_measured() -> None:
     with Measurement({"one": scale, "two": scale}, budget_s=60) as measurement:
         while measurement.state != "measuring":
             measurement.step()
+        assert "stopped: not by then" in repr(measurement.comparison)
         measurement.close()
         assert measurement.done
         measurement.close()

@@ -105,7 +105,7 @@ def test_first_pairs_do_not_claim_the_end_of_the_whole() -> None:
         "stop_reason": "a part: 8 of 30 pairs",
     }
     assert "budget 3 s, a part: 4 of 8 pairs." in repr(early.first(4))
-    going_on = {"in_words": "Budget 3 s, stopped: not yet.", "stop_reason": ""}
+    going_on = {"in_words": "Budget 3 s, stopped: not by then.", "stop_reason": ""}
     told = comparison(a, b, protocol=going_on).first(2).protocol["in_words"]
     assert told == "Budget 3 s, a part: 2 of 30 pairs."
 
