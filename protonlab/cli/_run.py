@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,23 +54,22 @@ def run(
 
     Without -o the folder is called run- with date and time, in this folder.
     """
-    from protonlab.runs import Recorded, new_folder, program_of, run_job
+    from protonlab.runs import Recorded, program_of, run_folder, run_job
 
     try:
         program = program_of(command)
         options = _options(**asked)
-        folder = new_folder(output, joins=join)
+        with run_folder(output, joins=join) as folder:
+            if options.data == "trace" and options.end is None:
+                grows = "Every launch is kept in memory until the end; --steps bounds that."
+                click.echo(grows, err=True)
+            code = run_job(program, command, replace(options, folder=str(folder)))
+            if code:
+                click.echo(f"{command[0]} ended with exit code {code}", err=True)
+            for line in Recorded.of(folder).lines:
+                click.echo(printable(line), err=True)  # an error of the script's may be among them
     except ProtonLabError as error:
         raise click.UsageError(str(error)) from error
-    if options.data == "trace" and options.end is None:
-        click.echo("Every launch is kept in memory until the end; --steps bounds that.", err=True)
-    code = run_job(program, command, replace(options, folder=str(folder)))
-    if code:
-        click.echo(f"{command[0]} ended with exit code {code}", err=True)
-    for line in Recorded.of(folder).lines:
-        click.echo(printable(line), err=True)  # an error of the script's may be among them
-    with suppress(OSError):
-        folder.rmdir()  # where no rank has written to it
     click_context.exit(code)
 
 

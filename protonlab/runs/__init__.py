@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from protonlab.runs._archive import Archive
     from protonlab.runs._engine_cell import EngineCell
     from protonlab.runs._engines import find_engines
-    from protonlab.runs._job import Recorded, new_folder, program_of, run_job
+    from protonlab.runs._job import Recorded, program_of, run_folder, run_job
     from protonlab.runs._load_run import load_run
     from protonlab.runs._rank_options import RankOptions
     from protonlab.runs._recording import RankSession
@@ -25,8 +25,8 @@ _HOME: dict[str, str] = {
     "Recorded": "_job",
     "find_engines": "_engines",
     "load_run": "_load_run",
-    "new_folder": "_job",
     "program_of": "_job",
+    "run_folder": "_job",
     "run_job": "_job",
 }
 
@@ -38,8 +38,8 @@ __all__: list[str] = [
     "Recorded",
     "find_engines",
     "load_run",
-    "new_folder",
     "program_of",
+    "run_folder",
     "run_job",
 ]
 

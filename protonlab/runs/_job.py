@@ -29,8 +29,12 @@ _PYTHONPATH = "PYTHONPATH"
 _WIDTH = 100  # of an error
 
 
-def new_folder(given: Path | None, *, joins: bool = False) -> Path:
+@contextmanager
+def run_folder(given: Path | None, *, joins: bool = False) -> Iterator[Path]:
     """Make the folder of a run, and make sure that it can be written to.
+
+    Of what had to be made for it, folders above it included, nothing stays that is empty at the
+    end.
 
     Parameters
     ----------
@@ -51,6 +55,17 @@ def new_folder(given: Path | None, *, joins: bool = False) -> Path:
         names = (stem, *(f"{stem}-{again}" for again in range(2, 1000)))
         given = next(path for name in names if not (path := Path(name)).exists())
     folder = given.absolute()
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        _claim(folder, given, joins=joins)
+        yield folder
+    finally:
+        for each in made:
+            with suppress(OSError):
+                each.rmdir()
+
+
+def _claim(folder: Path, given: Path, *, joins: bool) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         held = [each.name for each in folder.iterdir() if MANIFEST_NAME.fullmatch(each.name)]
@@ -66,7 +81,6 @@ def new_folder(given: Path | None, *, joins: bool = False) -> Path:
             f"{given} holds a run already ({counted(len(held), 'manifest')} of ranks); give "
             "another folder with -o, or --join if this is another host of the same job"
         )
-    return folder
 
 
 def program_of(command: Sequence[str]) -> str:

@@ -71,6 +71,35 @@ def test_exit_code_is_the_jobs_and_what_is_no_rank_is_said(
     assert not any(tmp_path.iterdir())  # the folder that nobody wrote to
 
 
+def test_a_program_that_cannot_be_run_is_no_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / "program"
+    program.write_text("no machine's code")
+    program.chmod(0o755)
+    done = run("-o", "a/b", "--", "./program")
+    assert done.exit_code == 2
+    assert "./program cannot be run: Exec format error" in done.output
+    assert [each.name for each in tmp_path.iterdir()] == ["program"]
+
+
+def test_only_folders_that_were_made_for_a_run_go_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine" / "empty").mkdir(parents=True)
+    for folder in ("a/b/c", "mine/a/b", "mine/empty"):
+        assert run("-o", folder, "true").exit_code == 0
+    assert [each.relative_to(tmp_path).as_posix() for each in tmp_path.rglob("*")] == [
+        "mine",
+        "mine/empty",
+    ]
+    kept = run("-o", "mine/a/b", "--", "sh", "-c", "touch mine/a/file")
+    assert kept.exit_code == 0
+    assert sorted(each.name for each in (tmp_path / "mine").rglob("*")) == ["a", "empty", "file"]
+
+
 def test_words_behind_the_command_are_its_own(tmp_path: Path) -> None:
     code = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_text(repr(sys.argv[2:]))"
     told = tmp_path / "told"
