@@ -16,6 +16,7 @@ from variant_builders import comparison, noisy
 import protonlab
 from protonlab import recorded
 from protonlab.cli import main
+from protonlab.cli._terminal import fitted
 from protonlab.formats import read_profile
 from protonlab.views import comparison_tree, profile_tree
 
@@ -207,6 +208,27 @@ def test_colours_and_long_names_follow_the_terminal() -> None:
     assert max(map(len, plain)) <= 60
     assert any(row.endswith("…") for row in plain)
     assert not any("\x1b" in line for line in lines(tree, width=60))
+
+
+@pytest.mark.parametrize(
+    ("width", "kept"),
+    [
+        (100, ["before (ms)", "after (ms)", "difference (ms)", "ratio", "change"]),
+        (70, ["after (ms)", "difference (ms)", "ratio", "change"]),
+        (60, ["difference (ms)", "ratio", "change"]),
+        (50, ["difference (ms)", "ratio"]),
+        (10, ["difference (ms)"]),
+    ],
+)
+def test_a_narrow_diff_keeps_what_changed(width: int, kept: list[str]) -> None:
+    whole = comparison_tree(protonlab.compare(recorded.gpt_eager(), recorded.gpt_compiled()))
+    tree = fitted(whole, width)
+    assert [column.header for column in tree.columns] == kept
+    styles = dict(zip([column.header for column in whole.columns], whole.styles, strict=True))
+    assert list(tree.styles) == [styles[header] for header in kept]
+    left_out = [column.header for column in whole.columns if column.header not in kept]
+    said = f"Left out, since the terminal has {width} columns: {', '.join(left_out)}."
+    assert (said in tree.notes) is bool(left_out)
 
 
 def test_name_of_a_profile_is_no_markup() -> None:

@@ -95,8 +95,8 @@ def test_diff_of_runs_has_no_profile_to_choose(folders: tuple[Path, Path]) -> No
     ("width", "columns", "left_out"),
     [
         (120, 6, ""),
-        (80, 4, "lowest on, highest on"),
-        (60, 3, "spread (%), lowest on, highest on"),
+        (80, 4, "lowest (µs), lowest on"),
+        (60, 3, "lowest (µs), highest (µs), lowest on"),
         (10, 1, "lowest (µs), highest (µs), spread (%), lowest on, highest on"),
     ],
 )

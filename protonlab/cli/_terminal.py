@@ -44,7 +44,7 @@ def progress_console() -> Console:
 
 
 def print_tree(tree: TextTree) -> None:
-    """Print a tree; if it goes to a terminal, its last columns make room there for the names."""
+    """Print a tree; if it goes to a terminal, some columns make room there for the names."""
     from rich.console import Console
 
     console, watched = Console(highlight=False), sys.stdout.isatty()
@@ -52,17 +52,23 @@ def print_tree(tree: TextTree) -> None:
 
 
 def fitted(tree: TextTree, width: int) -> TextTree:
-    """Leave out a tree's last columns, but not the first, where names would have no room."""
-    room = min(_ROOM, max(map(len, map("".join, zip(tree.guides, tree.names, strict=True)))))
-    kept, used = 0, 0
-    for column in tree.columns:
+    """Leave out the columns that matter least, but one, where names would have no room."""
+    used = min(_ROOM, max(map(len, map("".join, zip(tree.guides, tree.names, strict=True)))))
+    kept: set[int] = set()
+    for place in tree.importance or range(len(tree.columns)):
+        column = tree.columns[place]
         used += max(map(len, (column.header, *column.cells))) + len("  ")
-        kept += used + room <= width
-    kept = max(kept, 1)
-    left_out = [column.header for column in tree.columns[kept:]]
+        if kept and used > width:
+            break
+        kept.add(place)
+    left_out = [column.header for at, column in enumerate(tree.columns) if at not in kept]
     if not left_out:
         return tree
     note = f"Left out, since the terminal has {width} columns: {', '.join(left_out)}."
     return replace(
-        tree, columns=tree.columns[:kept], styles=tree.styles[:kept], notes=(*tree.notes, note)
+        tree,
+        columns=tuple(tree.columns[place] for place in sorted(kept)),
+        styles=tuple(tree.styles[place] for place in sorted(kept)),
+        notes=(*tree.notes, note),
+        importance=(),
     )

@@ -9,6 +9,8 @@ from protonlab.views.rank_table import spread_columns
 from protonlab.views.rank_words import where_of
 from protonlab.views.text_tree import NAME_STYLES, Order, TextTree, deeper, names_of, walk
 
+# Median, spread and the highest rank, then what else `spread_columns` writes.
+_IMPORTANCE = (0, 3, 5, 2, 1, 4, 6)
 # Spread from which on a cell stands out.
 _STYLES = ((0.5, "bold red"), (0.1, "yellow"), (0.01, ""), (0.0, "dim"))
 
@@ -55,4 +57,5 @@ def run_tree(
         name_styles=tuple(NAME_STYLES.get(str(kind), "") for kind in shown["kind"]),
         guides=guides,
         notes=(*deeper(hidden, depth), *map(cleaned, run.notes)),
+        importance=_IMPORTANCE[: len(columns)],
     )

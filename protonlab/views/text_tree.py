@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +34,8 @@ _CHANGES = {
     "unchanged": "dim",
     NO_VALUE: "dim",
 }
+# Difference, ratio and change, then after and before.
+_OF_A_COMPARISON = (2, 3, 4, 1, 0)
 NAME_STYLES = {"root": "bold", "scope": "bold", "python": "cyan"}
 
 
@@ -57,6 +59,9 @@ class TextTree:
         Lines to each row from its parent.
     notes
         Sentences below.
+    importance
+        Positions of columns, the one first that a narrow terminal leaves out last; empty where
+        they stand in that order.
     """
 
     title: str
@@ -65,7 +70,8 @@ class TextTree:
     names: tuple[str, ...]
     name_styles: tuple[str, ...]
     guides: tuple[str, ...]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    importance: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         page = io.StringIO()
@@ -182,6 +188,7 @@ def comparison_tree(
         name_styles=tuple(_CHANGES.get(change, "") for change in changes),
         guides=guides,
         notes=(*deeper(hidden, depth), *comparison.notes, comparison.rule),
+        importance=_OF_A_COMPARISON,
     )
 
 
