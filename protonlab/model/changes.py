@@ -1,4 +1,8 @@
-"""What two values of the same thing say: added, removed, changed or not, and how surely."""
+"""What two values of the same thing say: added, removed, changed or not, and how surely.
+
+Values are the same where they differ by no more than 1 %: of single values the ratio, of repeated
+ones the whole interval of the ratio. An interval that reaches farther and holds 1 cannot tell.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,18 @@ import pandas as pd
 from protonlab.model.frames import BoolArray, FloatArray
 from protonlab.model.metrics import Metric
 from protonlab.model.statistics import paired_ratio_bounds, ratio_bounds
-from protonlab.model.units import counted
+from protonlab.model.units import counted, plain
 
+CANNOT_TELL = "cannot tell"
 # What is there before and after, but has the metric on neither side.
 NO_VALUE = "no value"
-CHANGES = ("added", "removed", "changed", "unchanged", NO_VALUE)
+CHANGES = ("added", "removed", "changed", "unchanged", CANNOT_TELL, NO_VALUE)
 VALUE_COLUMNS = ("change", "before", "after", "difference", "ratio", "low", "high", "verdict")
-# Without repeats, what differs by no more than this counts as unchanged.
 WITHIN_PERCENT = 1
+SAME = f"the same within {WITHIN_PERCENT} %"
 CONFIDENCE = 0.95
+
+_ENOUGH_DIGITS = 5  # to tell two ratios apart
 
 Samples = tuple[FloatArray, FloatArray]
 
@@ -62,6 +69,7 @@ def change_columns(
         ratio = np.where(before == 0, np.nan, after / before)
     missing = np.isnan(before) & np.isnan(after)
     same = 100 * np.abs(difference) <= WITHIN_PERCENT * np.abs(before)
+    unsure = np.zeros(len(same), dtype=np.bool_)
     columns: dict[str, object] = {
         "before": before,
         "after": after,
@@ -78,9 +86,12 @@ def change_columns(
             with np.errstate(divide="ignore", invalid="ignore"):
                 moved = ratio / np.sqrt(low * high)
             low, high = low * moved, high * moved
-        same = np.where(np.isnan(low), same, (low <= 1) & (high >= 1))
+        holds_1 = (low <= 1) & (high >= 1)
+        near = 100 * np.fmax(1 - low, high - 1) <= WITHIN_PERCENT
+        same, unsure = np.where(np.isnan(low), same, holds_1 & near), holds_1 & ~near
         columns |= {"low": low, "high": high}
     change = np.where(same, "unchanged", "changed").astype(object)
+    change[unsure] = CANNOT_TELL
     change[missing] = NO_VALUE
     change[~present[0]] = "added"
     change[~present[1]] = "removed"
@@ -110,18 +121,24 @@ def _verdict(
     if change == NO_VALUE:
         return f"no {metric.name} on either side"
     repeats = counted(n, of) if n == m else f"{n} and {m} {of}s"
-    if math.isnan(low):
-        return f"cannot tell: no interval of the ratio follows from {repeats}"
-    if low <= 1 <= high:
+    interval = f"{100 * CONFIDENCE:g} % interval"
+    if change == CANNOT_TELL:
         bounds = " to ".join(ratio_texts(low, high))
         return f"cannot tell: the interval of the ratio, {bounds}, holds 1 ({repeats})"
+    words = SAME if change == "unchanged" else moved(metric, ratio)
+    if math.isnan(low):
+        return f"{words}, no interval from {repeats}"
+    if change == "unchanged":
+        bounds = " to ".join(ratio_texts(low, high))
+        return f"{words}, {interval} of the ratio {bounds}, {repeats}"
     shares = sorted(abs(100 * (bound - 1)) for bound in (low, high))
-    bounds = " to ".join(map(_percent, shares))
-    return f"{moved(metric, ratio)}, {100 * CONFIDENCE:g} % interval {bounds}, {repeats}"
+    return f"{words}, {interval} {' to '.join(map(_percent, shares))}, {repeats}"
 
 
 def moved(metric: Metric, ratio: float) -> str:
     """Write by how much a value is more or less: ``16.7 % less time``."""
+    if math.isnan(ratio):
+        return "no ratio"
     more, less = ("more time", "less time") if metric.unit == "s" else ("higher", "lower")
     return f"{percent_of(ratio)} {more if ratio > 1 else less}"
 
@@ -138,9 +155,21 @@ def _percent(value: float) -> str:
 
 
 def ratio_texts(*ratios: float) -> list[str]:
-    """Write ratios with so many digits that none reads as 1 when it is not."""
-    for digits in range(2, 8):
-        texts = [f"{ratio:.{digits}f}" for ratio in ratios]
-        if all(ratio == 1 or float(text) != 1 for ratio, text in zip(ratios, texts, strict=True)):
-            return texts
-    return [repr(ratio) for ratio in ratios]
+    """Write ratios with three digits; with more where one that is not 1 would read so.
+
+    Up to five digits also where two would read the same.
+
+    Examples
+    --------
+    >>> ratio_texts(1.0002, 1.25)
+    ['1.0002', '1.2500']
+    """
+    texts: list[str] = []
+    for digits in range(3, 9):
+        texts = [plain(ratio, digits) for ratio in ratios]
+        tells_1 = all(
+            ratio == 1 or float(text) != 1 for ratio, text in zip(ratios, texts, strict=True)
+        )
+        if tells_1 and (digits >= _ENOUGH_DIGITS or len({*texts}) == len({*ratios})):
+            break
+    return texts

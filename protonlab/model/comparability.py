@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from protonlab.model.changes import CONFIDENCE, WITHIN_PERCENT
+from protonlab.model.changes import CANNOT_TELL, CONFIDENCE, WITHIN_PERCENT
 from protonlab.model.filtered_kernels import filtered_alone
 from protonlab.model.metrics import Metric
 from protonlab.model.profile import Profile
@@ -110,7 +110,7 @@ def _on_repeats(before: Profile, after: Profile, kernels: pd.DataFrame) -> Itera
     if numbers[0] != numbers[1] and max(numbers) > 1:
         ran = [f"{number} times" if number else "once, not repeated" for number in numbers]
         yield (f"before ran {ran[0]}, after {ran[1]}: values are those of one repeat, on average.")
-    ratios = int(kernels["change"].isin(["changed", "unchanged"]).sum())
+    ratios = int(kernels["change"].isin(["changed", "unchanged", CANNOT_TELL]).sum())
     if not ratios:
         return
     if "low" not in kernels:

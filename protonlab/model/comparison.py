@@ -10,10 +10,11 @@ import pandas as pd
 from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model.alignment import align
 from protonlab.model.changes import (
+    CANNOT_TELL,
     CHANGES,
     NO_VALUE,
+    SAME,
     VALUE_COLUMNS,
-    WITHIN_PERCENT,
     moved,
 )
 from protonlab.model.comparability import notes_on
@@ -78,8 +79,9 @@ class Comparison:
         'time 1.2 ms before, 1 ms after: 16.7 % less time; kernels: 1 changed, 4 unchanged'
         """
         total = self.frames.iloc[0]
+        words = {CANNOT_TELL: "cannot tell of {}", NO_VALUE: f"{{}} without {self.metric.name}"}
         parts = [
-            f"{count:,} {f'without {self.metric.name}' if change == NO_VALUE else change}"
+            words.get(change, f"{{}} {change}").format(f"{count:,}")
             for change in CHANGES
             if (count := int((self.kernels["change"] == change).sum()))
         ]
@@ -94,11 +96,8 @@ class Comparison:
         total = self.frames.iloc[0]
         if "verdict" in total:
             return str(total["verdict"])
-        if pd.isna(total["ratio"]):
-            return "no ratio"
-        if total["change"] == "unchanged":
-            return f"the same within {WITHIN_PERCENT} %"
-        return moved(self.metric, float(total["ratio"]))
+        is_same = total["change"] == "unchanged" and pd.notna(total["ratio"])
+        return SAME if is_same else moved(self.metric, float(total["ratio"]))
 
     def to_dataframe(self, by: Literal["kernel", "frame"] = "kernel") -> pd.DataFrame:
         """Return the comparison as a table.
@@ -112,10 +111,10 @@ class Comparison:
         Returns
         -------
         pandas.DataFrame
-            ``name``, ``change`` (added, removed, changed, unchanged, or "no value" where neither
-            side has the metric), ``before``, ``after``, ``difference``, ``ratio``; with repeats
-            ``low``, ``high`` and ``verdict``; then
-            ``renamed_from`` and ``label`` (by frame also ``parent_id`` and ``depth``).
+            ``name``, ``change`` (added, removed, changed, unchanged, "cannot tell", or "no value"
+            where neither side has the metric), ``before``, ``after``, ``difference``, ``ratio``;
+            with repeats ``low``, ``high`` and ``verdict``; then ``renamed_from`` and ``label`` (by
+            frame also ``parent_id`` and ``depth``).
         """
         if by not in ("kernel", "frame"):
             raise ProtonLabError(f"by={by!r}; use 'kernel' or 'frame'")
@@ -129,7 +128,8 @@ def compare(before: Profile, after: Profile, *, metric: str = "time") -> Compari
     """Compare two profiles of the same code: what became slower, faster, new, or went away.
 
     Without repeats a change within 1 % counts as unchanged. Where both profiles were repeated,
-    each ratio has a 95 % interval, and counts as unchanged when it holds 1.
+    each ratio has a 95 % interval, which counts as unchanged when all of it lies within 1 %, and
+    as "cannot tell" when it reaches farther and holds 1.
 
     Parameters
     ----------

@@ -199,8 +199,8 @@ class Run(JobRanks):
         Values are those of a rank on average, and ratios are those of these values, with 95 %
         intervals across ranks: Student's t on the logarithm of the ratio. Where both runs have the
         same ranks each is compared with itself, so that what one GPU has always been slower by
-        does not count. A ratio whose interval holds 1 counts as unchanged. A note names a rank
-        that changed far more than the others.
+        does not count. What an interval means is said as by `compare`. A note names a rank that
+        changed far more than the others.
 
         Parameters
         ----------

@@ -63,10 +63,11 @@ def round_digits(value: float, digits: int = 3) -> float:
     return round(value, digits - 1 - math.floor(math.log10(abs(value))))
 
 
-def plain(value: float) -> str:
-    """Three significant digits without an exponent where that stays short."""
-    rounded = round_digits(value)
-    if rounded == 0 or 1e-3 <= abs(rounded) < 1e15:
-        text = f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}" if rounded else "0"
-        return text
-    return f"{rounded:.3g}"
+def plain(value: float, digits: int = 3) -> str:
+    """Significant digits without an exponent where that stays short."""
+    rounded = round_digits(value, digits)
+    if rounded == 0:
+        return "0"
+    if 1e-3 <= abs(rounded) < 1e15:
+        return f"{rounded:.{max(0, digits - 1 - math.floor(math.log10(abs(rounded))))}f}"
+    return f"{rounded:.{digits}g}"

@@ -11,8 +11,9 @@ import pandas as pd
 
 from protonlab.errors import MetricError
 from protonlab.model import Comparison
+from protonlab.model.changes import ratio_texts
 from protonlab.model.frames import FloatArray
-from protonlab.model.units import counted, plain
+from protonlab.model.units import counted
 from protonlab.views.bar_layout import (
     THICK,
     BarsFigure,
@@ -167,10 +168,9 @@ def _ratio(row: Mapping[Any, Any]) -> str:
         return ""
     if row["change"] == "unchanged":
         return ", unchanged"
-    text = f", × {plain(row['ratio'])}"
-    if math.isnan(row.get("low", math.nan)):
-        return text
-    return f"{text} ({plain(row['low'])} to {plain(row['high'])})"
+    bounds = [row[name] for name in ("low", "high") if not math.isnan(row.get(name, math.nan))]
+    ratio, *ends = ratio_texts(row["ratio"], *bounds)
+    return f", × {ratio} ({' to '.join(ends)})" if ends else f", × {ratio}"
 
 
 def _hover(comparison: Comparison, row: Mapping[Any, Any]) -> str:

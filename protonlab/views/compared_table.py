@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from protonlab.model.changes import ratio_texts
 from protonlab.model.comparison import Comparison
 from protonlab.model.frames import FloatArray
-from protonlab.model.units import MISSING, plain
+from protonlab.model.units import MISSING
 from protonlab.views.columns import (
     Column,
     cells_of,
@@ -45,7 +46,7 @@ def compared_table(comparison: Comparison, top: int) -> KernelTable:
     ]
     if "low" in listed:
         bounds = zip(listed["low"], listed["high"], strict=True)
-        columns.append(Column("95 % interval", tuple(_interval(*each) for each in bounds)))
+        columns.append(Column("95 % interval", tuple(ratio_text(*each) for each in bounds)))
         columns.append(Column("verdict", tuple(map(str, listed["verdict"])), is_text=True))
     return KernelTable(
         title=cleaned(comparison.summary),
@@ -85,10 +86,6 @@ def _bars(costs: FloatArray) -> tuple[float, ...]:
     return tuple(bars.tolist())
 
 
-def ratio_text(ratio: float) -> str:
-    """Write a ratio of after to before."""
-    return MISSING if np.isnan(ratio) else plain(ratio)
-
-
-def _interval(low: float, high: float) -> str:
-    return MISSING if np.isnan(low) else f"{plain(low)} to {plain(high)}"
+def ratio_text(*ratios: float) -> str:
+    """Write a ratio of after to before, or the ends of its interval."""
+    return MISSING if np.isnan(ratios[0]) else " to ".join(ratio_texts(*ratios))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from protonlab.model import format_quantity
+from protonlab.model.changes import ratio_texts
 from protonlab.model.comparison import Comparison
 from protonlab.model.frames import IntArray, subtree_sums
 from protonlab.views.names import escaped, hover_lines
@@ -64,23 +64,21 @@ class ComparedTree(Tree):
                 "before": metric.format(frame["before"]),
                 "after": metric.format(frame["after"]),
                 "difference": f"{sign}{difference}",
-                "ratio": _times(frame["ratio"], frame.get("low"), frame.get("high")),
-                "verdict": frame.get("verdict"),
+                "ratio": _times(
+                    *(frame[name] for name in ("ratio", "low", "high") if name in frame)
+                ),
             }
-            lines = [
-                f"{name}: <b>{escaped(str(text))}</b>"
-                for name, text in rows.items()
-                if isinstance(text, str) and text
-            ]
+            lines = [f"{name}: <b>{escaped(text)}</b>" for name, text in rows.items() if text]
             if isinstance(frame["renamed_from"], str):
                 lines.append(f"before: {hover_lines(frame['renamed_from'])}")
-            lines.append({"added": "new", "removed": "gone"}.get(frame["change"], frame["change"]))
+            change = {"added": "new", "removed": "gone"}.get(frame["change"], frame["change"])
+            lines.append(escaped(frame.get("verdict", change)))
             texts.append("<br>".join(lines))
         return texts
 
 
-def _times(ratio: float, low: float | None, high: float | None) -> str:
+def _times(ratio: float, *bounds: float) -> str:
     if pd.isna(ratio):
         return ""
-    interval = "" if low is None or pd.isna(low) else f" ({low:.3g} to {high:.3g})"
-    return f"{format_quantity(ratio)} ×{interval}"
+    text, *ends = ratio_texts(ratio, *(bound for bound in bounds if pd.notna(bound)))
+    return f"{text} × ({' to '.join(ends)})" if ends else f"{text} ×"

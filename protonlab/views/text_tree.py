@@ -13,7 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from protonlab.model import Metric, Profile
-from protonlab.model.changes import NO_VALUE
+from protonlab.model.changes import CANNOT_TELL, NO_VALUE
 from protonlab.model.comparison import Comparison
 from protonlab.model.frames import FloatArray
 from protonlab.model.units import counted
@@ -27,13 +27,8 @@ _LONGEST_LABEL = 120
 _GAP = "  "
 # Share of the whole, or of the greatest value of a metric that has no whole -> rich's style.
 _STYLES = ((0.5, "bold red"), (0.1, "yellow"), (0.01, "green"), (0.0, "dim"))
-_CHANGES = {
-    "added": "magenta",
-    "removed": "dim",
-    "changed": "",
-    "unchanged": "dim",
-    NO_VALUE: "dim",
-}
+_CHANGES = {"added": "magenta", "changed": ""}  # all else is dim
+_NO_DIFFERENCE = ("unchanged", CANNOT_TELL, NO_VALUE)
 # Difference, ratio and change, then after and before.
 _OF_A_COMPARISON = (2, 3, 4, 1, 0)
 NAME_STYLES = {"root": "bold", "scope": "bold", "python": "cyan"}
@@ -167,7 +162,7 @@ def comparison_tree(
     if is_better_high(comparison.metric):
         more = -more
     tones = tuple(
-        "dim" if change in ("unchanged", NO_VALUE) else "red" if sign > 0 else "blue"
+        "dim" if change in _NO_DIFFERENCE else "red" if sign > 0 else "blue"
         for change, sign in zip(changes, more, strict=True)
     )
     columns.append(Column("ratio", tuple(map(ratio_text, shown["ratio"]))))
@@ -185,7 +180,7 @@ def comparison_tree(
             for column in columns
         ),
         names=names,
-        name_styles=tuple(_CHANGES.get(change, "") for change in changes),
+        name_styles=tuple(_CHANGES.get(change, "dim") for change in changes),
         guides=guides,
         notes=(*deeper(hidden, depth), *comparison.notes, comparison.rule),
         importance=_OF_A_COMPARISON,

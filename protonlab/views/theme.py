@@ -103,6 +103,9 @@ DIFFERENCES = {
     "slower_more": Role("slower, 1.1 to 1.5 ×", Colour("#f7ab99", "#7d3229")),
     "slower": Role("slower, up to 1.1 ×", Colour("#fcd7cc", "#54302b")),
     "unchanged": Role("unchanged", Colour("#f0eee9", "#33373d")),
+    "cannot tell": Role(
+        "cannot tell", Colour("#f0eee9", "#33373d"), "/", Colour("#d3cfc4", "#4d545d")
+    ),
     "faster": Role("faster, up to 1.1 ×", Colour("#d3e4f6", "#2b425c")),
     "faster_more": Role("faster, 1.1 to 1.5 ×", Colour("#a3c8ee", "#265588")),
     "faster_most": Role("faster, over 1.5 ×", Colour("#6fa8dc", "#2767ac")),
@@ -181,7 +184,8 @@ def role_of_difference(change: str, ratio: float) -> str:
     Parameters
     ----------
     change
-        ``"added"``, ``"removed"``, ``"changed"`` or ``"unchanged"``, as a comparison says it.
+        ``"added"``, ``"removed"``, ``"changed"``, ``"unchanged"`` or ``"cannot tell"``, as a
+        comparison says it.
     ratio
         After by before; of no account unless it changed.
 

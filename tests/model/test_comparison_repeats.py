@@ -95,7 +95,7 @@ def test_verdicts_by_hand() -> None:
     assert table["change"].to_dict() == {
         "slow": "changed",
         "fast": "changed",
-        "same": "unchanged",
+        "same": "cannot tell",
         "gone": "removed",
         "new": "added",
     }
@@ -177,7 +177,7 @@ def test_what_did_not_run_in_a_repeat_took_no_time_in_it() -> None:
     assert row["ratio"] == 1.5
     # Mean of 6, 0, 6 is 4 and its standard error 2: t(0.975, 2) = 4.302653 times a half.
     assert row["high"] == pytest.approx(1.5 * math.exp(4.302653 / 2), rel=1e-5)
-    assert row["change"] == "unchanged"
+    assert row["change"] == "cannot tell"
 
 
 def test_another_number_of_repeats_compares_one_with_one() -> None:
@@ -203,14 +203,52 @@ def test_repeats_against_a_single_run() -> None:
 def test_bounds_next_to_1_do_not_read_as_1() -> None:
     verdict = only(compare(repeated(k=(9999, 10001)), repeated(k=(9998, 10002))).kernels)["verdict"]
     # Half width: t(0.975, 1.470588) = 6.188115 times sqrt(1e-8 + 4e-8).
-    assert verdict == "cannot tell: the interval of the ratio, 0.999 to 1.001, holds 1 (2 repeats)"
+    assert verdict == "the same within 1 %, 95 % interval of the ratio 0.9986 to 1.001, 2 repeats"
+
+
+@pytest.mark.parametrize(
+    ("after", "change", "verdict"),
+    [
+        # Welch: relative errors of 0.1 % on either side, 2 degrees, t = 4.302653: ±0.61 %.
+        (
+            (1001, 999),
+            "unchanged",
+            "the same within 1 %, 95 % interval of the ratio 0.994 to 1.01,",
+        ),
+        (
+            (1004, 1002),
+            "unchanged",
+            "the same within 1 %, 95 % interval of the ratio 0.997 to 1.01,",
+        ),
+        (
+            (1006, 1004),
+            "cannot tell",
+            "cannot tell: the interval of the ratio, 0.999 to 1.01, hold",
+        ),
+        ((1008, 1006), "changed", "0.7 % more time, 95 % interval "),
+    ],
+)
+def test_what_a_table_calls_a_change_is_what_its_verdict_says(
+    after: tuple[int, ...], change: str, verdict: str
+) -> None:
+    comparison = compare(repeated(k=(1001, 999)), repeated(k=after))
+    for row in (only(comparison.kernels), only(comparison.frames, "k")):
+        assert row["change"] == change
+        assert row["verdict"].startswith(verdict), row["verdict"]
+    words = {"cannot tell": "cannot tell of 1"}.get(change, f"1 {change}")
+    assert comparison.summary.endswith(f"; kernels: {words}")
+
+
+def test_what_took_no_time_before_has_no_ratio() -> None:
+    row = only(compare(repeated(k=(0, 0)), repeated(k=(5, 6))).kernels)
+    assert (row["change"], row["verdict"]) == ("changed", "no ratio, no interval from 2 repeats")
 
 
 def test_a_single_repeat_leaves_no_interval() -> None:
     comparison = compare(repeated(k=(10,)), repeated(k=(20,)))
     row = only(comparison.kernels)
     assert (row["change"], row["verdict"]) == (
-        "changed", "cannot tell: no interval of the ratio follows from 1 repeat",
+        "changed", "100 % more time, no interval from 1 repeat",
     )  # fmt: skip
 
 

@@ -6,11 +6,12 @@ import re
 
 import pytest
 from small_profiles import filtered, frame, hand, kernel, profile
+from test_grouped_bars import repeated
 
 from protonlab import recorded
 from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model.comparison import compare
-from protonlab.views import FlameFigure, flame, theme
+from protonlab.views import FlameFigure, bars, flame, table, theme
 from protonlab.views.names import text_width
 
 
@@ -111,6 +112,19 @@ def test_faster_and_unchanged() -> None:
     roles = by_role(flame(compare(before, after)))
     assert roles["faster, up to 1.1 ×"] == ["a", "all"]
     assert roles["unchanged"] == ["b"]
+
+
+def test_what_cannot_be_told_is_hatched_and_said_once() -> None:
+    unsure = compare(repeated((90, 100, 110)), repeated((95, 100, 110)))
+    for view, word in (
+        (flame(unsure), "cannot tell: the interval"),
+        (bars(unsure), "cannot tell: "),
+    ):
+        (trace,) = (each for each in view.data if each.name == "cannot tell")
+        assert trace.marker.pattern.shape == "/"
+        assert trace.hovertext[-1].count("cannot tell") == 1
+        assert word in trace.hovertext[-1]
+    assert table(unsure).rows[0][1] == "cannot tell"
 
 
 def test_profiles_with_nothing_in_common() -> None:

@@ -9,8 +9,9 @@ from small_profiles import EVIL, frame, kernel, profile
 from test_grouped_bars import repeated
 
 from protonlab.errors import ProtonLabError
+from protonlab.model.changes import ratio_texts
 from protonlab.model.comparison import Comparison, compare
-from protonlab.views import comparison_tree, table
+from protonlab.views import bars, comparison_tree, table
 
 
 def compared(metric: str = "time/us") -> Comparison:
@@ -156,3 +157,16 @@ def test_a_comparison_has_its_own_metric() -> None:
 def test_names_are_escaped() -> None:
     html = table(compare(profile(kernel(EVIL, 1)), profile(kernel("b", 2)))).html()
     assert "<img" not in html.split("<script>")[0]
+
+
+def test_ratios_that_are_not_1_do_not_read_as_1() -> None:
+    steady = compare(repeated((10_000_000, 10_000_001)), repeated((10_003_000, 10_003_001)))
+    (row,) = table(steady).rows
+    ratio, interval = row[5:7]
+    assert ratio == "1.0003"
+    assert interval == "1.0003 to 1.0003"
+    assert ratio_texts(1, 1.1, 0.25) == ["1.00", "1.10", "0.250"]
+    assert ratio_texts(1.101, 1.102) == ["1.101", "1.102"]
+    assert ratio_texts(1.1, 1.1 + 1e-15) == ["1.1000"] * 2
+    (value,) = (trace for trace in bars(steady).data if trace.meta == "values")
+    assert "× 1.0003 (1.0003 to 1.0003)" in value.text[0]
