@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import time
@@ -62,6 +63,11 @@ PROFILES = Path(__file__).parent / "profiles"
         (r'["\u001b[31mnode-4.cluster.local"]', r'["\u001b[31mhost"]'),
         ("file://gpu17/data/ann/x.py", "file://host…/x.py"),
         ("gcc x.c -I/home/ann/env/include", "gcc x.c -I…/include"),
+        # Letters that JSON spells out, in JSON within JSON, too.
+        (json.dumps("/home/jörg/Größe/x.py:1@f"), '"…/x.py:1@f"'),
+        (json.dumps(json.dumps("/data/名前/secret/x.py")), r'"\"…/x.py\""'),
+        (json.dumps("in /home/jörg"), '"in ~"'),
+        (r'"/data/ann/x.py\u003cbr>"', r'"…/x.py\u003cbr>"'),
         # Behind an escape of JSON, which stays one.
         (r'"a\nann@box:~/x"', r'"a\nuser@host:~/x"'),
         (r'"a\nhttp://gpu17:8888/lab"', r'"a\nhttp://host:8888/lab"'),
@@ -113,14 +119,17 @@ def test_own_host_name_goes_unless_it_is_a_plain_word(
     assert Scrubber(tmp_path).text("import triton") == "import triton"
 
 
-def test_folder_with_spaces_goes_whole(tmp_path: Path) -> None:
-    folder = tmp_path / "my secret work"
+@pytest.mark.parametrize("name", ["my secret work", "O'Neil", "größe (2)", "x[1]"])
+def test_folder_with_odd_marks_goes_whole(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
     folder.mkdir()
     assert Scrubber(folder).text(f"read {folder}/x.csv") == "read …/x.csv"
+    assert Scrubber(folder).text(json.dumps(f"{folder}/x.csv")) == '"…/x.csv"'
 
 
 PIECES = ["1-", "a", "a1", "/", "a/", "/a/", "~/", "a.", "a1.local", "x:\\\\", "a@", "data:a;b",
-          "\r", "é", "\\", "\\n", "\x1b[", "\x1b]8;;", r"\x1b[3", "file://a"]  # fmt: skip
+          "\r", "é", "\\", "\\n", "\x1b[", "\x1b]8;;", r"\x1b[3", "file://a", r"/\u00e9",
+          r"\\u00e9/a"]  # fmt: skip
 
 
 @pytest.mark.parametrize("piece", PIECES)

@@ -8,6 +8,7 @@ text spells out, such as ``\n`` or ``\x1b[32m``.
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 from pathlib import Path
@@ -22,9 +23,12 @@ _DATA_URI = r"(?P<data>data:[\w/+.-]+(?:;[\w=-]+)*;base64,[A-Za-z0-9+/=]+)"
 # Colours as a program's text spells them.
 _SPELLED_CODE = re.compile(r"(\\(?:x1b|033|u001b|e)\[[0-9;?]*[A-Za-z])", re.IGNORECASE)
 _ESCAPED = r"(?<=\\[nrt])"
+# A letter of another script as JSON spells it, within JSON, too; not what is ASCII, such as \u003c.
+_SPELLED = r"\\++u(?!00[0-7])[0-9a-fA-F]{4}"
+_FOLDER, _FILE = (rf"(?:[\w.+@=%~{more}-]++|{_SPELLED})" for more in (",", ""))
 _PATH = (
     rf"(?:(?P<local>file://[\w.-]*)|{_ESCAPED}|(?<=[\s'\"]-[BIL])|(?<![\w./*$)}}\]%<…-]))"
-    r"(?P<path>~?/(?:[\w.+@=,%~-]+/)+[\w.+@=%~-]*)"
+    rf"(?P<path>~?/(?:{_FOLDER}++/)+{_FILE}*+)"
 )
 _HOME = re.compile(r"/(?:home|Users)/[^/]+/?")
 _WINDOWS = (
@@ -54,15 +58,17 @@ class Scrubber:
     Parameters
     ----------
     folder
-        The notebook's folder; it goes even where its name has spaces.
+        The notebook's folder; it goes even where its name has spaces or other marks.
     """
 
     def __init__(self, folder: Path) -> None:
         self.paths: set[str] = set()
         self.hosts: set[str] = set()
         known = {str(folder.resolve()), str(Path.home()), str(Path.cwd())}
-        spaced = sorted((each for each in known if " " in each), key=len, reverse=True)
-        self._spaced = re.compile("|".join(map(re.escape, spaced))) if spaced else None
+        odd = [each for each in known if not re.fullmatch(rf"(?:/|{_FOLDER})*", each)]
+        odd += [json.dumps(each)[1:-1] for each in odd]
+        odd.sort(key=len, reverse=True)
+        self._odd = re.compile("|".join(map(re.escape, odd))) if odd else None
         own = _own_names()
         host = rf"|(?P<host>(?:{_ESCAPED}|(?<![\w.-]))(?:{own})(?![\w-]))" if own else ""
         self._pattern = re.compile(
@@ -72,8 +78,8 @@ class Scrubber:
     def text(self, text: str) -> str:
         """Scrub one text; a terminal's colours go, too."""
         text = without_terminal_codes(text)
-        if self._spaced is not None:
-            text = self._spaced.sub(lambda found: "/folder/folder", text)
+        if self._odd is not None:
+            text = self._odd.sub(lambda found: "/folder/folder", text)
         pieces = _SPELLED_CODE.split(text)
         pieces[::2] = [self._pattern.sub(self._replacement, piece) for piece in pieces[::2]]
         return "".join(pieces)
