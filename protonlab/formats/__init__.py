@@ -21,8 +21,8 @@ from protonlab.model.speedscope import SPEEDSCOPE_SCHEMA
 
 __all__ = ["export_trace", "load", "read_profile", "read_trace", "scope_sums"]
 
-_PARQUET_START = b"PAR1"
-_FOLDED = re.compile(rb"[^\n{<]*[^\n{< ] \d+(\r?\n|$)")
+_GZIP_START, _PARQUET_START = b"\x1f\x8b", b"PAR1"
+_FOLDED = re.compile(rb"[^\n{<][^\n]* \d+(\r?\n|$)")
 _HTML = re.compile(rb"(<!--.*?-->\s*)*<(!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _MSGPACK_ARRAYS = (*range(0x90, 0xA0), 0xDC, 0xDD)
 
@@ -76,7 +76,7 @@ def load(
         data, name = _contents(Path(source)), os.fspath(source)
     else:
         raise ProtonLabError(f"load() takes a path or bytes, not {type(source).__name__}")
-    if data[:2] == b"\x1f\x8b":
+    if data[:2] == _GZIP_START:
         data = _unzipped(data, name, max_bytes)
     if data[:4] == _PARQUET_START:
         sweep = sweep_in_parquet(data)
@@ -166,19 +166,24 @@ def _contents(path: Path) -> bytes:
 
 
 def _unzipped(data: bytes, name: str, max_bytes: int) -> bytes:
-    decoder = zlib.decompressobj(wbits=31)
-    try:
-        result = decoder.decompress(data, max_bytes)
-    except zlib.error as error:
-        raise ProfileFormatError(f"{name}: not whole gzip: {error}") from None
-    if decoder.unconsumed_tail:
-        raise ProfileFormatError(
-            f"{name}: more than max_bytes={max_bytes} when unzipped; pass a larger max_bytes to "
-            "load it"
-        )
-    if not decoder.eof:
-        raise ProfileFormatError(f"{name}: not whole gzip; the file may be cut off")
-    return result
+    """Unzip all members of a file: parts that were gzipped by themselves may be one."""
+    parts, room = [], max_bytes
+    while data[:2] == _GZIP_START:
+        decoder = zlib.decompressobj(wbits=31)
+        try:
+            parts.append(decoder.decompress(data, room + 1))
+        except zlib.error as error:
+            raise ProfileFormatError(f"{name}: not whole gzip: {error}") from None
+        room -= len(parts[-1])
+        if room < 0:
+            raise ProfileFormatError(
+                f"{name}: more than max_bytes={max_bytes} when unzipped; pass a larger max_bytes "
+                "to load it"
+            )
+        if not decoder.eof:
+            raise ProfileFormatError(f"{name}: not whole gzip; the file may be cut off")
+        data = decoder.unused_data
+    return b"".join(parts)
 
 
 def _seen(data: bytes, start: bytes) -> str:

@@ -5,6 +5,7 @@ Everything is done a level or a metric at a time, so that the cost of a frame is
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import chain, count
 from operator import attrgetter
 from typing import Any
@@ -112,19 +113,18 @@ def column_of(
     """
     types = set(map(type, values))
     if types <= {int, bool} and kind in (None, "int"):
-        try:
-            whole = np.zeros(n, dtype=np.int64)
-            missing = np.ones(n, dtype=np.bool_)
+        whole = np.zeros(n, dtype=np.int64)
+        missing = np.ones(n, dtype=np.bool_)
+        with suppress(OverflowError):
             whole[rows] = values
             missing[rows] = False
             return pd.arrays.IntegerArray(whole, missing), True
-        except OverflowError:
-            pass
     if types <= {int, bool, float, type(None)} and kind != "other":
         numbers = np.full(n, np.nan)
-        numbers[rows] = np.array(values, dtype=np.float64)
-        numbers[~np.isfinite(numbers)] = np.nan
-        return numbers, True
+        with suppress(OverflowError):
+            numbers[rows] = np.array(values, dtype=np.float64)
+            numbers[~np.isfinite(numbers)] = np.nan
+            return numbers, True
     objects = np.full(n, None, dtype=object)
     for row, value in zip(rows.tolist(), values, strict=True):
         objects[row] = tuple(map(finite, value)) if isinstance(value, list) else finite(value)

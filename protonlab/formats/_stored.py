@@ -12,6 +12,7 @@ import pandas as pd
 from protonlab.errors import ProfileFormatError
 from protonlab.model import MetricColumn
 from protonlab.model.repeats import Repeats
+from protonlab.model.sentences import printable
 
 Stored = TypeVar("Stored")
 
@@ -57,12 +58,11 @@ def check_times(frames: pd.DataFrame, source: str) -> None:
         if numeric:
             odd = values.to_numpy(dtype=float, na_value=np.nan) < 0
         else:
-            odd = np.array([isinstance(value, str | tuple) for value in values])
+            odd = np.array([value is not None for value in values])
         if odd.any():
             row = int(np.flatnonzero(odd)[0])
-            held, expected = (
-                (values[row], "0 or more") if numeric else (repr(values[row]), "a number")
-            )
+            held = values[row] if numeric else printable(repr(values[row]))
+            expected = "0 or more" if numeric else "a number"
             raise ProfileFormatError(
                 f"{source}: frame {_path(frames, row)} has {column} {held}; expected {expected}"
             )

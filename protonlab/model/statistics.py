@@ -221,7 +221,13 @@ def described(
         values = np.array([np.nan])
     result["min"] = values.min()
     for quantile in sorted(quantiles):
-        result[f"q{100 * quantile:04.1f}".removesuffix(".0")] = float(np.quantile(values, quantile))
+        result[_quantile_name(quantile)] = float(np.quantile(values, quantile))
     result["median"] = float(np.median(values))
     result["max"] = values.max()
     return result | {"estimate": found.estimate, "low": found.low, "high": found.high}
+
+
+def _quantile_name(quantile: float) -> str:
+    """Name a quantile by its percent: ``q05``, ``q02.5``, ``q99.99``."""
+    whole, point, rest = f"{100 * quantile:.10g}".partition(".")
+    return f"q{whole.zfill(2)}{point}{rest}"

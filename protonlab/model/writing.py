@@ -59,7 +59,7 @@ def compact_json(value: Any) -> str:
 
 @contextmanager
 def _packed(file: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
-    if path.suffix != ".gz":
+    if path.suffix.lower() != ".gz":
         yield file
         return
     with gzip.GzipFile(fileobj=file, mode="wb", filename="", compresslevel=6) as packed:

@@ -17,7 +17,7 @@ def caption(metric: Metric) -> str:
     """Name of a metric where its value carries the unit: ``bytes/s`` for ``gbyte/s``."""
     stems = [source.removesuffix("_ns") for source in metric.sources]
     if metric.form == "ratio":
-        return f"{stems[0]}/{'s' if stems[1] == 'time' else stems[1].replace('count', 'launch')}"
+        return f"{stems[0]}/{ {'time': 's', 'count': 'launch'}.get(stems[1], stems[1]) }"
     return stems[0] if metric.form == "value" else metric.name
 
 

@@ -86,6 +86,7 @@ KERNEL = (0, "children", 0, "children", 0)
         (broken(with_value([1], *KERNEL, "metrics", "device_type")), "device_type is"),
         (broken(with_value("soon", *KERNEL, "metrics", "time (ns)")), "has time_ns 'soon'; exp"),
         (broken(with_value([1, 2], *KERNEL, "metrics", "count")), "has count .1, 2.; expected a"),
+        (broken(with_value(10**400, *KERNEL, "metrics", "count")), "has count 1000.*…; expected a"),
         (broken(with_value({"abc": {}}, 1, "CUDA")), "the device table lists CUDA 'abc'; expected"),
         (broken(with_value({"frames": None}, 0, "protonlab")), r"protonlab: .*\$.frames"),
         (broken(with_value({"frames": [1]}, 0, "protonlab")), r"protonlab: .*\$.frames"),

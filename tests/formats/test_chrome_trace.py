@@ -184,6 +184,18 @@ def test_gzipped_tree() -> None:
     assert profile.frames.equals(protonlab.load(tree).frames)  # type: ignore[union-attr]
 
 
+def test_gzipped_in_several_members() -> None:
+    """As bgzip writes files, and as `cat` puts gzipped ones together."""
+    tree = (PROFILES / "tree_scopes_3.9.0.hatchet").read_bytes()
+    members = [gzip.compress(tree[:1000]), gzip.compress(tree[1000:])]
+    found = protonlab.load(b"".join(members), max_bytes=len(tree))
+    assert found.frames.equals(protonlab.load(tree).frames)  # type: ignore[union-attr]
+    with pytest.raises(ProfileFormatError, match="more than max_bytes"):
+        protonlab.load(b"".join(members), max_bytes=len(tree) - 1)
+    with pytest.raises(ProfileFormatError, match="not whole gzip; the file may be cut off"):
+        protonlab.load(members[0] + members[1][:-9])
+
+
 def test_documents_behind_each_other_are_one_trace() -> None:
     """Triton 3.6 writes one document a stream."""
     whole = json.loads((PROFILES / "trace_3.6.0.chrome_trace").read_text())

@@ -228,6 +228,8 @@ def test_gzipped_on_demand(suffix: str, tmp_path: Path) -> None:
     profile.save(tmp_path / f"p{suffix}.gz")
     packed = (tmp_path / f"p{suffix}.gz").read_bytes()
     assert gzip.decompress(packed) == (tmp_path / f"p{suffix}").read_bytes()
+    profile.save(tmp_path / f"P{suffix}.GZ".upper())
+    assert (tmp_path / f"P{suffix}.GZ".upper()).read_bytes() == packed
 
 
 @pytest.mark.parametrize("name", ["p", "p.json", "p.txt", "p.gz", "p.parquet.gz", ".folded.x"])
@@ -266,6 +268,11 @@ def test_what_is_for_other_programs_does_not_load(suffix: str, seen: str, tmp_pa
     saved(loaded(SMALL), tmp_path, suffix)
     with pytest.raises(ProfileFormatError, match=rf"{seen}; expected .* as \.hatchet or \.parquet"):
         protonlab.load(tmp_path / f"p{suffix}")
+
+
+def test_folded_stacks_of_templates_are_told() -> None:
+    with pytest.raises(ProfileFormatError, match="folded stacks, which hold labels and times"):
+        protonlab.load(b"ROOT;step;fill_kernel<FillFunctor<long>> 12\nROOT;other 3\n")
 
 
 def test_parquet_without_pyarrow_names_what_to_install(

@@ -81,6 +81,8 @@ def test_described_by_hand() -> None:
     )
     assert found["q99.9"] == pytest.approx(3.997)
     assert np.isnan(described(np.array([np.nan]), (), "t", 0.95)["median"])
+    near = described(np.arange(10.0), (1, 0.9999, 0.9995, 0.07, 0.025, 0), "t", 0.95)
+    assert list(near)[2:8] == ["q00", "q02.5", "q07", "q99.95", "q99.99", "q100"]
 
 
 @pytest.mark.parametrize(

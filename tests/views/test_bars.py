@@ -157,3 +157,8 @@ def test_names_are_escaped() -> None:
         assert "<a" not in text
         assert "<img" not in text
         assert "$" not in text
+
+
+def test_a_ratio_by_an_own_metric_keeps_its_name() -> None:
+    figure = bars(profile(kernel("k", 10, bytes=100, token_count=4)), metric="bytes/token_count")
+    assert "kernels by bytes/token_count" in figure.layout.title.text
