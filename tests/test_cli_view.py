@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ import protonlab
 from protonlab import recorded
 from protonlab.cli import main
 from protonlab.cli._terminal import fitted
+from protonlab.display import profile_views, run_views
 from protonlab.formats import read_profile
 from protonlab.views import comparison_tree, profile_tree
 
@@ -129,6 +131,25 @@ def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:
             output = run("view", path, *more).output
             assert not re.search("[\x1b\x07\u202e]", output)
             assert more or "\ufffd]0;pwned\ufffd\ufffd" in output
+
+
+def test_what_a_file_says_of_itself_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    evil, path = "\x1b]0;pwned\x07\u202e", tmp_path / "evil.hatchet"
+    profile = recorded.moe_sweep()
+    info = replace(profile.info, name=evil, gpu=f"{evil}gpu", notes=(f"{evil}note",), include=evil)
+    replace(profile, info=info).save(path)
+    held = protonlab.load(path)
+    run_of_two = protonlab.Run.from_profiles({0: held, 1: held}, name=evil)  # type: ignore[dict-item]
+    shown = [
+        run("view", path).output,
+        run("diff", path, path).output,
+        *map(repr, (held, run_of_two, protonlab.roofline(held))),  # type: ignore[arg-type]
+        *map(repr, profile_views(held)),  # type: ignore[arg-type]
+        *map(repr, run_views(run_of_two, draws=True)),
+    ]
+    assert any("\ufffd]0;pwned\ufffd\ufffdnote" in text for text in shown)
+    for text in shown:
+        assert not re.search("[\x1b\x07\u202e]", text), text
 
 
 @pytest.mark.parametrize(

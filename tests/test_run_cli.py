@@ -122,6 +122,9 @@ def test_pages_of_runs_are_written(folders: tuple[Path, Path], tmp_path: Path) -
     held = protonlab.load(page)
     assert isinstance(held, dict)
     assert list(held) == [f"monday, rank {rank}" for rank in range(4)]
+    assert command("view", folders[0], "-m", "avg_time/us", "-o", page).exit_code == 0
+    assert "avg_time/us" in page.read_text()
+    assert "avg_time/us" not in text
     other = tmp_path / "diff.html"
     assert command("diff", *folders, "-o", other).exit_code == 0
     assert "paired ranks" in other.read_text()
@@ -139,7 +142,7 @@ def test_traces_alone_have_no_tree(tmp_path: Path) -> None:
     [
         (["-m", "time,count"], "the tree of a run is of one metric"),
         (["--name", "x"], "is the folder of a run, no report"),
-        (["-i", "nothing"], "begin with .* to match anywhere. The kernels: matmul, nccl"),
+        (["-i", "nothing"], "begin with .* to match anywhere. The names:\n  matmul\n  norm"),
         (["-m", "gbyte/s"], "'gbyte/s' is not a metric"),
     ],
 )

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from protonlab.cli._page import page_path, write_views
-from protonlab.cli._terminal import print_tree
+from protonlab.cli._source import no_kernel
+from protonlab.cli._terminal import print_tree, printable
 from protonlab.errors import ProtonLabError
 
 if TYPE_CHECKING:
     from protonlab.model import Run
-
-_MOST_LABELS = 12
 
 
 class FolderOrFile(click.Path):
@@ -74,15 +73,15 @@ def view_run(
     if include is not None or exclude is not None:
         run = _filtered(run, include, exclude)
     if page is not None:
-        write_views(run_views(run, draws=True), run.name, page)
+        write_views(run_views(run, metrics=metrics, draws=True), run.name, page)
         return
     if run.profiles:
         print_tree(run_tree(run, metric=metric, depth=depth, order=order))
     else:
-        _say(f"{run.name}: {run.summary}", *run.notes)
+        click.echo(printable("\n".join((f"{run.name}: {run.summary}", *run.notes))))
     if len(run.ranks) > 1:
         found = run.stragglers()
-        _say(found.verdict, *found.notes)
+        click.echo(printable("\n".join((found.verdict, *found.notes))))
 
 
 def diff_runs(
@@ -121,28 +120,14 @@ def diff_runs(
     print_tree(comparison_tree(comparison, depth=depth, order=order))
 
 
-def _say(*lines: str) -> None:
-    """Print sentences; what comes from a file in them is not obeyed by a terminal."""
-    from protonlab.views.names import cleaned
-
-    for line in lines:
-        click.echo(cleaned(line))
-
-
 def _filtered(run: Run, include: str | None, exclude: str | None) -> Run:
     """Keep the kernels that match on every rank."""
-    from protonlab.model.sentences import printable
-
     profiles: dict[int, Any] = {
         rank: profile.filter(include=include, exclude=exclude)
         for rank, profile in run.profiles.items()
     }
     if profiles and all(profile.kernels.empty for profile in profiles.values()):
-        found = {str(label) for each in run.profiles.values() for label in each.kernels["label"]}
-        labels = [printable(label) for label in sorted(found)]
-        more = [f"and {len(labels) - _MOST_LABELS} more"] if len(labels) > _MOST_LABELS else []
-        raise ProtonLabError(
-            "no kernel of any rank matches; patterns are anchored at the start of the name, begin "
-            f"with .* to match anywhere. The kernels: {', '.join([*labels[:_MOST_LABELS], *more])}"
+        raise no_kernel(
+            label for profile in run.profiles.values() for label in profile.kernels["label"]
         )
     return replace(run, profiles=profiles)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 SOURCE = click.Path(exists=True, dir_okay=False, path_type=Path)
 Loaded = TypeVar("Loaded")
+_MOST_NAMES, _LONGEST_NAME = 12, 76
 _KINDS = {
     "EpilogueSweep": "a sweep",
     "Profile": "a profile",
-    "Roofs": "measured roofs",
     "Trace": "a trace",
     "VariantComparison": "a comparison of variants",
 }
@@ -66,6 +66,19 @@ def read_source(source: Path, name: str | None = None, option: str = "--name") -
         return choose(load(source), source, name, option)
     except OSError as error:
         raise ProtonLabError(f"{source}: {error.strerror}") from error
+
+
+def no_kernel(labels: Iterable[object]) -> ProtonLabError:
+    """Make the error of a filter that lets no kernel through; it says what they are called."""
+    from protonlab.views.names import shortened
+
+    names = [shortened(str(label), _LONGEST_NAME) for label in dict.fromkeys(labels)]
+    more = [f"and {len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
+    head = (
+        "no kernel matches; patterns are anchored at the start of the name, begin with .* to match "
+        "anywhere. The names:"
+    )
+    return ProtonLabError("\n  ".join((head, *names[:_MOST_NAMES], *more)))
 
 
 def stem_of(source: Path) -> str:

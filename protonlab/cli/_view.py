@@ -11,14 +11,12 @@ import click
 
 from protonlab.cli._page import page_path, write_views
 from protonlab.cli._run_view import FOLDER_OR_FILE, path_for, view_run
-from protonlab.cli._source import kind_of, read_source
+from protonlab.cli._source import kind_of, no_kernel, read_source
 from protonlab.cli._terminal import DEPTH, ORDER, print_tree, printable
 from protonlab.errors import ProtonLabError
 
 if TYPE_CHECKING:
     from protonlab.model.epilogue_sweep import EpilogueSweep
-
-_MOST_NAMES, _LONGEST_NAME = 12, 76
 
 
 @click.command()
@@ -140,22 +138,7 @@ def _sweep_views(sweep: EpilogueSweep) -> Iterator[Any]:
 
 
 def _filtered(profile: Any, include: str | None, exclude: str | None) -> Any:
-    from protonlab.views.names import shortened
-
     kept = profile.filter(include=include, exclude=exclude)
     if kept.kernels.empty and not profile.kernels.empty:
-        labels = dict.fromkeys(profile.kernels["label"])
-        names = [shortened(str(label), _LONGEST_NAME) for label in labels]
-        shown = names[:_MOST_NAMES]
-        if len(names) > len(shown):
-            shown.append(f"and {len(names) - len(shown)} more")
-        raise ProtonLabError(
-            "\n  ".join(
-                (
-                    "no kernel matches; patterns are anchored at the start of the name, begin with "
-                    ".* to match anywhere. The names:",
-                    *shown,
-                )
-            )
-        )
+        raise no_kernel(profile.kernels["label"])
     return kept

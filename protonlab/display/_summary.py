@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from protonlab.model import Profile, format_quantity
 from protonlab.model.statistics import interval
 from protonlab.model.units import counted
+from protonlab.views.names import cleaned, escaped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,10 +25,10 @@ class Summary:
     lines: tuple[str, ...]
 
     def __repr__(self) -> str:
-        return "\n".join(self.lines)
+        return "\n".join(map(cleaned, self.lines))
 
     def _repr_html_(self) -> str:
-        return "".join(f"<div>{html.escape(line)}</div>" for line in self.lines)
+        return "".join(f"<div>{escaped(line)}</div>" for line in self.lines)
 
 
 def summary(profile: Profile) -> Summary:

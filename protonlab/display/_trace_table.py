@@ -8,7 +8,6 @@ from protonlab.model import Metric, Trace
 from protonlab.model.units import MISSING
 from protonlab.views.columns import Column, column_of, full_name, kernel_column
 from protonlab.views.kernel_table import KernelTable
-from protonlab.views.names import cleaned
 
 _TEXT = ("name", "label", "hook")
 
@@ -38,7 +37,7 @@ def trace_table(trace: Trace, *, top: int) -> KernelTable:
         columns.append(Column("hook", hooks, is_text=True))
     more = len(table) - len(rows)
     return KernelTable(
-        title=f"{thing}s of {cleaned(trace.info.name or 'the trace')}",
+        title=f"{thing}s of {trace.info.name or 'the trace'}",
         columns=tuple(columns),
         names=tuple(map(full_name, rows["name"])),
         note=f"{more:,} more with less time: trace.{thing}s has all." if more else "",

@@ -9,7 +9,7 @@ from typing import Any, Self
 from protonlab.errors import ProtonLabError
 from protonlab.model.manifest import RankManifest
 from protonlab.model.profile import Profile
-from protonlab.model.sentences import listed
+from protonlab.model.sentences import listed, printable
 from protonlab.model.trace import Trace
 from protonlab.model.units import counted
 
@@ -96,7 +96,7 @@ class JobRanks:
             parts.append(f"missing: {listed(self.missing)}")
         held: tuple[Profile | Trace, ...] = (*self.profiles.values(), *self.traces.values())
         where = dict.fromkeys(part.info.gpu or part.info.backend for part in held)
-        return ", ".join([*parts, *filter(None, where)])
+        return ", ".join([*parts, *map(printable, filter(None, where))])
 
 
 def _by_rank(name: str, given: Any, kind: type) -> dict[int, Any]:

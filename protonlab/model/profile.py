@@ -21,6 +21,7 @@ from protonlab.model.metrics import Metric, available_metrics
 from protonlab.model.repeats import NOT_REPEATED, Repeats
 from protonlab.model.saving import save_profile
 from protonlab.model.selection import matching_kernels, matching_subtrees, unmatched
+from protonlab.model.sentences import printable
 from protonlab.model.sums import Sums
 from protonlab.model.tuning import tuning_table
 from protonlab.model.units import counted
@@ -57,7 +58,7 @@ class Profile:
         name = f" {self.info.name!r}" if self.info.name else ""
         kernels = counted(len(self.kernels), "kernel")
         launches = counted(int(self.kernels["count"].sum()), "launch", "launches")
-        return f"<Profile{name}: {kernels}, {launches}, {self.where}>"
+        return f"<Profile{name}: {kernels}, {launches}, {printable(self.where)}>"
 
     @property
     def where(self) -> str:

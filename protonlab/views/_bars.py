@@ -23,7 +23,6 @@ from protonlab.views.compared_bars import compared_bars
 from protonlab.views.hover import caption
 from protonlab.views.layout import empty_layout, title_of
 from protonlab.views.names import (
-    cleaned,
     shortened,
 )
 from protonlab.views.rank_bars import rank_bars
@@ -132,7 +131,7 @@ def bars(
 def _title(profile: Profile, metric: Metric, by: str) -> str:
     things = {"kernel": "kernels", "scope": "scopes", "device": "devices"}.get(by, f"kernels {by}")
     each = " a repeat" if profile.repeats is not None and metric.additive else ""
-    what = f"{shortened(cleaned(things), 40)} by {caption(metric)}{each}"
+    what = f"{shortened(things, 40)} by {caption(metric)}{each}"
     return title_of(profile.info.name, what, profile.where)
 
 
@@ -156,7 +155,7 @@ def _figure(
     stacked: bool,
 ) -> BarsFigure:
     rows = found.rows.head(top)
-    labels = [cleaned(str(label)) for label in rows["label"]]
+    labels = [str(label) for label in rows["label"]]
     texts = [
         _value_text(metric, *numbers)
         for numbers in zip(rows["value"], rows["low"], rows["high"], strict=True)

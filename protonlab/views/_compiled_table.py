@@ -13,7 +13,7 @@ from protonlab.model.assembly import Passage
 from protonlab.model.compiled import PTX, SASS, CompiledComparison
 from protonlab.model.units import MISSING
 from protonlab.views.assets import asset
-from protonlab.views.names import cleaned, escaped, shortened
+from protonlab.views.names import escaped, shortened
 
 _LONGEST = 60
 _MOST_LINES = 4_000  # of a side-by-side difference
@@ -45,11 +45,11 @@ class CompiledTable:
         compared = self.comparison
         rows = compared.to_display()
         heads = ("", *compared.names, " − ".join(reversed(compared.names)))
-        head = "".join(f'<th scope="col">{_text(name)}</th>' for name in heads)
+        head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in heads)
         title = f"{compared.a.kernel}, compiled for {compared.a.target}"
         return (
             f"<div><style>{asset('compiled.css')}</style>"
-            f'<table class="protonlab-compiled"><caption>{_text(title)}</caption>'
+            f'<table class="protonlab-compiled"><caption>{escaped(title)}</caption>'
             f"<thead><tr>{head}</tr></thead>{''.join(self._groups(rows))}</table>"
             f"{self._notes()}</div>"
         )
@@ -57,23 +57,22 @@ class CompiledTable:
     def _groups(self, rows: pd.DataFrame) -> Iterator[str]:
         for group, part in rows.groupby("group", sort=False):
             aside = ", as written" if group in (PTX, SASS) else ""
-            yield (
-                f'<tbody><tr><th colspan="4" scope="rowgroup">{_text(f"{group}{aside}")}</th></tr>'
-            )
+            head = escaped(f"{group}{aside}")
+            yield f'<tbody><tr><th colspan="4" scope="rowgroup">{head}</th></tr>'
             for row in part.itertuples():
                 what = str(row.what)
                 one, other = _value(what, row.value_a), _value(what, row.value_b)
                 marked = ' class="differs"' if row.differs else ""
                 change = _change(row.value_a, row.value_b) if row.differs else ""
                 yield (
-                    f"<tr{marked}><td>{_text(what)}</td><td>{one}</td><td>{other}</td>"
+                    f"<tr{marked}><td>{escaped(what)}</td><td>{one}</td><td>{other}</td>"
                     f"<td>{change}</td></tr>"
                 )
             yield "</tbody>"
 
     def _notes(self) -> str:
         return "".join(
-            f'<p class="protonlab-compiled-note">{_text(note)}</p>'
+            f'<p class="protonlab-compiled-note">{escaped(note)}</p>'
             for note in self.comparison.notes
         )
 
@@ -112,7 +111,7 @@ class PTXDifference:
 
     def html(self) -> str:
         """HTML that scrolls, with its style; it loads nothing and needs no script."""
-        heads = "".join(f'<th scope="col" colspan="2">{_text(name)}</th>' for name in self.names)
+        heads = "".join(f'<th scope="col" colspan="2">{escaped(name)}</th>' for name in self.names)
         return (
             f'<div class="protonlab-ptx" tabindex="0"><style>{asset("compiled.css")}</style>'
             f'<table class="protonlab-both"><colgroup>{"<col>" * 4}</colgroup>'
@@ -187,7 +186,7 @@ def _line(lines: tuple[tuple[int, str], ...], row: int) -> str:
     if row >= len(lines):
         return "<td></td><td></td>"
     number, text = lines[row]
-    return f"<td>{number}</td><td>{_text(text.strip().expandtabs(2))}</td>"
+    return f"<td>{number}</td><td>{escaped(text.strip().expandtabs(2))}</td>"
 
 
 def _value(what: str, value: Any) -> str:
@@ -199,13 +198,13 @@ def _value(what: str, value: Any) -> str:
         return f"{value:,}"
     text = str(value)
     short = shortened(text, _LONGEST)
-    return _text(short) if short == text else f'<span title="{_text(text)}">{_text(short)}</span>'
+    return (
+        escaped(short)
+        if short == text
+        else f'<span title="{escaped(text)}">{escaped(short)}</span>'
+    )
 
 
 def _change(one: Any, other: Any) -> str:
     numbers = all(isinstance(each, int) and not isinstance(each, bool) for each in (one, other))
     return f"{other - one:+,}" if numbers else "differs"
-
-
-def _text(value: str) -> str:
-    return escaped(cleaned(value))

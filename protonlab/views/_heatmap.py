@@ -30,7 +30,6 @@ from protonlab.views.layout import (
 from protonlab.views.names import (
     LONGEST_LABEL,
     LONGEST_TICK,
-    cleaned,
     escaped,
     shortened,
     text_width,
@@ -165,7 +164,7 @@ def _grid(ranks: tuple[int, ...], labels: list[str], names: list[str], value: Fl
 
 
 def _figure(run: Run, metric: Metric, grid: _Grid, title: str, notes: list[str]) -> HeatmapFigure:
-    ticks = [escaped(each) for each in told_apart([*map(cleaned, grid.labels)], LONGEST_TICK)]
+    ticks = [escaped(each) for each in told_apart(grid.labels, LONGEST_TICK)]
     columns = len(grid.columns)
     left = max(map(text_width, ticks)) + 2 * theme.MARGIN["l"]
     room = (theme.NOMINAL_WIDTH - left) / columns
@@ -211,7 +210,7 @@ def _cells(run: Run, metric: Metric, grid: _Grid, room: float) -> pd.DataFrame:
     ranks = {rank: escaped(rank_name(run, rank)) for line in grid.rank for rank in line}
     for row, (label, name) in enumerate(zip(grid.labels, grid.names, strict=True)):
         middle = grid.middle[row]
-        short = shortened(cleaned(label), LONGEST_LABEL)
+        short = shortened(label, LONGEST_LABEL)
         head = hover_text(label, name)
         about = f"median of the ranks: {escaped(metric.format(middle))}"
         for column, value in enumerate(grid.value[row].tolist()):

@@ -39,7 +39,7 @@ class PairsFigure(ProfileFigure):
         return self._verdict
 
     def __repr__(self) -> str:
-        return f"{super().__repr__().removesuffix(', 0 boxes>')}: {self._verdict}>"
+        return f"{super().__repr__().removesuffix(', 0 boxes>')}: {cleaned(self._verdict)}>"
 
 
 @keeps_sources
@@ -207,7 +207,7 @@ def _state(mhz: float, watts: float) -> str:
 
 
 def _name(comparison: VariantComparison, side: int) -> str:
-    return escaped(shortened(cleaned(comparison.names[side]), 40))
+    return escaped(shortened(comparison.names[side], 40))
 
 
 def _rounded(values: FloatArray) -> list[float]:

@@ -53,7 +53,7 @@ class RooflineFigure(ProfileFigure):
         head = super().__repr__().removesuffix(", 0 boxes>")
         if self.kernels.empty:
             return f"{head}>"
-        lines = [f"{row.label}: {row.words}" for row in self.kernels.itertuples()]
+        lines = [cleaned(f"{row.label}: {row.words}") for row in self.kernels.itertuples()]
         return "\n".join([f"{head}, {counted(len(lines), 'kernel')}>", *lines])
 
 
@@ -119,7 +119,7 @@ def _check(profile: object, roofs: object, top: int) -> None:
 def _notes(points: Points, number: int) -> list[str]:
     """Sentences under the figure: the kernels with most time in words, and what is not drawn."""
     most = points.table.head(_MOST_WORDS)
-    names = told_apart([cleaned(str(label)) for label in most["label"]], _LONGEST_NOTE)
+    names = told_apart([str(label) for label in most["label"]], _LONGEST_NOTE)
     notes = [f"{name}: {words}." for name, words in zip(names, most["words"], strict=True)]
     if len(points.table) > len(most):
         notes.append(f"And {len(points.table) - len(most)} more: roofline(…).kernels has all.")
@@ -132,7 +132,7 @@ def _notes(points: Points, number: int) -> list[str]:
         (points.without, "without flops or bytes"),
     ):
         if names_of:
-            some = [shortened(cleaned(name), 24) for name in names_of[:_MOST_NAMES]]
+            some = [shortened(name, 24) for name in names_of[:_MOST_NAMES]]
             more = len(names_of) - len(some)
             rest = f" and {more} more" if more else ""
             notes.append(f"{counted(len(names_of), 'kernel')} {lack}: {', '.join(some)}{rest}.")
@@ -189,7 +189,7 @@ def _markers(
     numbers = metric_lines(profile, rows)
     part = np.sqrt(table["time_ns"] / table["time_ns"].max())
     size = (_SMALLEST + (_LARGEST - _SMALLEST) * part).tolist()
-    labels = [shortened(cleaned(str(label)), _LONGEST_LABEL) for label in table["label"]]
+    labels = [shortened(str(label), _LONGEST_LABEL) for label in table["label"]]
     xs, ys = table["flop/byte"].tolist(), table["flop/s"].tolist()
     ends = [(line["x"], line["y"]) for line in lines]
     places = label_places(labels, xs, ys, size, ends, beside, *reach)

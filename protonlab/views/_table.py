@@ -13,7 +13,6 @@ from protonlab.model.metrics import MOST_METRICS
 from protonlab.views.columns import Column, column_of, full_name, kernel_column
 from protonlab.views.compared_table import compared_table
 from protonlab.views.kernel_table import KernelTable
-from protonlab.views.names import cleaned
 from protonlab.views.rank_table import rank_table
 from protonlab.views.selection import check_top, more_than, no_kernels_of, select
 from protonlab.views.sources import keeps_sources
@@ -94,7 +93,7 @@ def table(
         hooks = tuple("" if pd.isna(hook) else str(hook) for hook in listed["hook"])
         columns.append(Column("hook", hooks, is_text=True))
     return KernelTable(
-        title=" · ".join(filter(None, (cleaned(profile.info.name), profile.where))),
+        title=" · ".join(filter(None, (profile.info.name, profile.where))),
         columns=tuple(columns),
         names=tuple(map(full_name, listed["name"])),
         note=" ".join(notes),

@@ -77,7 +77,7 @@ class TimelineFigure(ProfileFigure):
         return _figure(source, (low, high))
 
     def __repr__(self) -> str:
-        return "\n".join((super().__repr__(), *self._notes))
+        return "\n".join((super().__repr__(), *map(cleaned, self._notes)))
 
 
 @keeps_sources
@@ -165,7 +165,7 @@ def _figure(source: _Source, part: tuple[float, float]) -> TimelineFigure:
     boxes = boxes_of(rows, *around, limit, pixels=pixels)
     table = box_table(trace, rows, boxes, axis, span)
     names = {
-        role: escaped(shortened(cleaned(label), _LONGEST_SCOPE))
+        role: escaped(shortened(label, _LONGEST_SCOPE))
         for label, role in scope_roles(trace).items()
     }
     traces = box_traces(table, names)

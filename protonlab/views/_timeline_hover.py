@@ -16,7 +16,7 @@ from protonlab.views._timeline_boxes import TimelineBoxes
 from protonlab.views._timeline_rows import Rows
 from protonlab.views._timeline_time import TimeAxis
 from protonlab.views.hover import hover_text, share
-from protonlab.views.names import cleaned, escaped, fitted, hover_lines, shortened
+from protonlab.views.names import escaped, fitted, hover_lines, shortened
 
 _LONGEST_LABEL = 100
 _LONGEST_VALUE = 60
@@ -52,7 +52,7 @@ def box_table(
     pixels = width / span * room
     amounts = [axis.amount(value) for value in width.tolist()]
     labels = [
-        shortened(cleaned(str(label)), _LONGEST_LABEL) if alone else counted(int(number), "event")
+        shortened(str(label), _LONGEST_LABEL) if alone else counted(int(number), "event")
         for label, alone, number in zip(seen["label"], single, boxes.count, strict=True)
     ]
     asides = [
@@ -133,7 +133,7 @@ def _single_hovers(trace: Trace, events: IntArray, axis: TimeAxis) -> list[str]:
 def _merged_hovers(trace: Trace, rows: Rows, boxes: TimelineBoxes, axis: TimeAxis) -> list[str]:
     """Say of each box of many how many, how busy, and what took most of it."""
     labels = trace.events["label"].cat
-    names = [shortened(cleaned(str(label)), 60) for label in labels.categories]
+    names = [shortened(str(label), 60) for label in labels.categories]
     codes = labels.codes.to_numpy()[rows.event]
     lanes = trace.events["lane"].to_numpy()[rows.event[boxes.first]].tolist()
     length, parts = rows.end - rows.start, boxes.share.tolist()

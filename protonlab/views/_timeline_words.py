@@ -11,7 +11,7 @@ from protonlab.views._timeline_boxes import TimelineBoxes
 from protonlab.views._timeline_rows import Rows
 from protonlab.views._timeline_time import TimeAxis
 from protonlab.views.layout import title_of
-from protonlab.views.names import cleaned, escaped, shortened, told_apart
+from protonlab.views.names import escaped, shortened, told_apart
 
 _LONGEST_LANE, _LONGEST_LABEL = 40, 36
 _MOST_GAPS, _MOST_GPUS = 2, 4
@@ -41,7 +41,7 @@ def lane_texts(trace: Trace, rows: Rows, work: Sequence[Occupancy]) -> list[str]
     for at in rows.lanes:
         lane = trace.lanes[at]
         of_gpu = f"GPU {lane.process}, " if gpus > 1 and at in streams and not told else ""
-        names.append(cleaned(f"{of_gpu}{lane.name}"))
+        names.append(f"{of_gpu}{lane.name}")
     texts = told_apart(names, _LONGEST_LANE)
     return [
         escaped(text if at not in streams else f"{text} · idle {_share(streams[at])}")
@@ -90,7 +90,7 @@ def notes_of(
 
 
 def _label(label: object) -> str:
-    return shortened(cleaned(str(label)), _LONGEST_LABEL)
+    return shortened(str(label), _LONGEST_LABEL)
 
 
 def _share(work: Occupancy) -> str:

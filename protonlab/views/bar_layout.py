@@ -17,7 +17,6 @@ from protonlab.views.layout import STANDOFF, layout_of, names_axis
 from protonlab.views.names import (
     LONGEST_LABEL,
     LONGEST_TICK,
-    cleaned,
     escaped,
     shortened,
     text_width,
@@ -103,7 +102,7 @@ def bar_boxes(labels: Sequence[str], texts: Sequence[str], hovers: Sequence[str]
         {
             "start": 0.0,
             "row": np.arange(len(labels), dtype=np.float64),
-            "label": [shortened(cleaned(label), LONGEST_LABEL) for label in labels],
+            "label": [shortened(label, LONGEST_LABEL) for label in labels],
             "aside": texts,
             "text": "",
             "hover": hovers,

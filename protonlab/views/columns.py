@@ -10,7 +10,7 @@ import pandas as pd
 from protonlab.model import Metric
 from protonlab.model.frames import FloatArray
 from protonlab.model.units import MISSING, plain
-from protonlab.views.names import cleaned, shortened
+from protonlab.views.names import shortened
 
 _LONGEST_LABEL, _LONGEST_NAME = 120, 400
 _SECONDS = {1.0: "s", 1e-3: "ms", 1e-6: "µs", 1e-9: "ns"}
@@ -46,13 +46,13 @@ class Column:
 
 def kernel_column(rows: pd.DataFrame) -> Column:
     """First column of a table of kernels: their labels."""
-    labels = tuple(shortened(cleaned(str(label)), _LONGEST_LABEL) for label in rows["label"])
+    labels = tuple(shortened(str(label), _LONGEST_LABEL) for label in rows["label"])
     return Column("kernel", labels, is_text=True)
 
 
 def full_name(name: object) -> str:
     """Name of a kernel as recorded, for tooltips and for searching."""
-    return shortened(cleaned(str(name)), _LONGEST_NAME)
+    return shortened(str(name), _LONGEST_NAME)
 
 
 def column_of(metric: Metric, values: pd.Series) -> Column:

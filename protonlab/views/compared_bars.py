@@ -28,7 +28,6 @@ from protonlab.views.differences import difference_roles, difference_words
 from protonlab.views.hover import caption, hover_text
 from protonlab.views.layout import empty_layout, title_of
 from protonlab.views.names import (
-    cleaned,
     escaped,
     shortened,
 )
@@ -79,9 +78,8 @@ def compared_bars(comparison: Comparison, metric: str | None, top: int) -> BarsF
     if missing:
         sentences.append(f"{counted(missing, 'kernel')} without {caption(comparison.metric)}.")
     sentences += more_than(top, len(known))
-    notes = [cleaned(each) for each in sentences]
     draw = _differences if is_difference else _pairs
-    return draw(comparison, known.head(top), title, notes)
+    return draw(comparison, known.head(top), title, sentences)
 
 
 def _pairs(comparison: Comparison, rows: pd.DataFrame, title: str, notes: list[str]) -> BarsFigure:
@@ -127,7 +125,7 @@ def _figure(
     *,
     tall: float = 1,
 ) -> BarsFigure:
-    labels = [cleaned(str(label)) for label in rows["label"]]
+    labels = [str(label) for label in rows["label"]]
     boxes = [trace for trace in traces if trace["meta"] == "boxes"]
     layout = bar_layout(title, labels, reach, texts, comparison.metric, boxes, notes, tall=tall)
     return BarsFigure(data=traces, layout=layout)
@@ -186,6 +184,6 @@ def _hover(comparison: Comparison, row: Mapping[Any, Any]) -> str:
         if not pd.isna(row[f"count_{side}"])
     )
     old = row["renamed_from"]
-    renamed = "" if pd.isna(old) else f"before: {escaped(shortened(cleaned(str(old)), 90))}"
+    renamed = "" if pd.isna(old) else f"before: {escaped(shortened(str(old), 90))}"
     about = f"launches: {launches}" if launches else ""
     return hover_text(str(row["label"]), str(row["name"]), *lines, escaped(verdict), about, renamed)

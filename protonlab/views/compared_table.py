@@ -18,7 +18,6 @@ from protonlab.views.columns import (
 )
 from protonlab.views.differences import is_better_high
 from protonlab.views.kernel_table import KernelTable
-from protonlab.views.names import cleaned
 from protonlab.views.selection import more_than
 
 
@@ -49,7 +48,7 @@ def compared_table(comparison: Comparison, top: int) -> KernelTable:
         columns.append(Column("95 % interval", tuple(ratio_text(*each) for each in bounds)))
         columns.append(Column("verdict", tuple(map(str, listed["verdict"])), is_text=True))
     return KernelTable(
-        title=cleaned(comparison.summary),
+        title=comparison.summary,
         columns=tuple(columns),
         names=tuple(
             full_name(name) if pd.isna(old) else f"{full_name(name)}, before: {full_name(old)}"

@@ -18,7 +18,7 @@ from protonlab.views.figure import ProfileFigure
 from protonlab.views.fold import Boxes
 from protonlab.views.hover import caption, hover_text, share
 from protonlab.views.layout import empty_layout, layout_of, legend_places, title_of, untold
-from protonlab.views.names import cleaned, escaped, fitted, shortened, unmarked
+from protonlab.views.names import escaped, fitted, shortened, unmarked
 from protonlab.views.refinement import refined
 from protonlab.views.search import Found
 from protonlab.views.tree import ProfileTree, Tree
@@ -164,10 +164,10 @@ def _table(tree: Tree, boxes: Boxes, look: Look) -> tuple[pd.DataFrame, dict[str
     table = pd.DataFrame(
         {
             "role": [*colors.roles, *["other"] * int((~own).sum())],
-            "label": [shortened(cleaned(label), _LONGEST_LABEL) for label in labels],
+            "label": [shortened(label, _LONGEST_LABEL) for label in labels],
             "aside": parts,
             "name": [
-                "" if name == label else shortened(cleaned(name), _LONGEST_NAME)
+                "" if name == label else shortened(name, _LONGEST_NAME)
                 for label, name in zip(labels, names, strict=True)
             ],
             "hover": hovers,

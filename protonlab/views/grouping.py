@@ -11,7 +11,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.model import Profile
 from protonlab.model.filters import compile_pattern
 from protonlab.model.kernels import KERNEL_TEXT
-from protonlab.views.names import cleaned, shortened
+from protonlab.views.names import shortened
 from protonlab.views.selection import Selection
 
 WORDS = ("kernel", "scope", "device")
@@ -92,7 +92,7 @@ def _matches(frames: pd.DataFrame, by: str, shown: np.ndarray) -> pd.Series:
     pairs = set(texts.itertuples(index=False, name=None))
     named = {pair: _group(regex, pair) for pair in pairs}
     if pairs and not any(name is not None for name in named.values()):
-        labels = sorted({shortened(cleaned(label), _LONGEST_NAME) for label, _ in pairs})
+        labels = sorted({shortened(label, _LONGEST_NAME) for label, _ in pairs})
         more = f" and {len(labels) - _MOST_NAMES} more" if len(labels) > _MOST_NAMES else ""
         raise ProtonLabError(
             f"by={by!r} is none of {', '.join(WORDS)}, and as a regular expression it matches no "

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from protonlab.views.assets import asset
 from protonlab.views.columns import Column
-from protonlab.views.names import escaped, told_apart
+from protonlab.views.names import cleaned, escaped, told_apart
 from protonlab.views.sources import Sources
 
 _TEXT_WIDTH = 110
@@ -81,7 +81,7 @@ class KernelTable:
         return str(self)
 
     def __str__(self) -> str:
-        lines = [self.title, *(self._grid() if self.names else []), self.note]
+        lines = [cleaned(self.title), *(self._grid() if self.names else []), cleaned(self.note)]
         return "\n".join(line.rstrip() for line in lines if line)
 
     def _grid(self) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Literal
 
 from protonlab.views import theme
-from protonlab.views.names import cleaned, escaped, shortened, text_width, unmarked
+from protonlab.views.names import escaped, shortened, text_width, unmarked
 
 View = Literal["flame", "bars", "timeline", "roofline", "pairs", "sweep", "heatmap"]
 _NOTE_WIDTH = 660  # pixels, which a notebook beside a file browser has room for
@@ -19,7 +19,7 @@ _SWATCH, _GAP = 18, 20  # pixels of a legend: before a text, and behind it
 
 def title_of(name: str, *parts: str) -> str:
     """Title of a figure: the profile's name in bold, then what is shown; escapes its arguments."""
-    head = [f"<b>{escaped(shortened(cleaned(name), 60))}</b>"] if name else []
+    head = [f"<b>{escaped(shortened(name, 60))}</b>"] if name else []
     return " · ".join([*head, *(escaped(part) for part in parts if part)])
 
 

@@ -36,7 +36,8 @@ def cleaned(name: str) -> str:
 
 
 def shortened(name: str, longest: int) -> str:
-    """Keep beginning and end of a name that is longer than `longest` characters."""
+    """Keep beginning and end of a name that is longer than `longest` characters, and clean it."""
+    name = cleaned(name)
     if len(name) <= longest:
         return name
     tail = longest // 3
@@ -44,11 +45,11 @@ def shortened(name: str, longest: int) -> str:
 
 
 def told_apart(names: Sequence[str], longest: int) -> list[str]:
-    """Shorten names; where some would read the same, all lose what the long ones begin with.
+    """Shorten and clean names; those that would then read the same lose what they begin with.
 
     Names that are the same to begin with are numbered.
     """
-    names = _numbered(names)
+    names = _numbered([*map(cleaned, names)])
     short = [shortened(name, longest) for name in names]
     if len(set(short)) == len(set(names)):
         return short
@@ -85,7 +86,7 @@ def unmarked(text: str) -> str:
 
 def hover_lines(name: str) -> str:
     """Full name for a hover box: shortened at 400 characters, broken into lines, escaped."""
-    short = shortened(cleaned(name), _LONGEST_IN_HOVER)
+    short = shortened(name, _LONGEST_IN_HOVER)
     lines = textwrap.wrap(short, _HOVER_LINE, break_on_hyphens=False) or [short]
     return "<br>".join(escaped(line) for line in lines)
 

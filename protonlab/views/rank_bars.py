@@ -25,7 +25,6 @@ from protonlab.views.boxes import box_traces, needs_legend
 from protonlab.views.hover import caption, hover_text
 from protonlab.views.layout import empty_layout, title_of
 from protonlab.views.names import (
-    cleaned,
     escaped,
 )
 from protonlab.views.rank_words import WAITING, collective_names, rank_name, run_notes, where_of
@@ -120,7 +119,7 @@ def _of_kernels(run: Run, metric: Metric, top: int, title: str) -> BarsFigure:
     notes += more_than(top, len(table))
     table = table.head(top)
     values = table[["median", "min", "max"]].to_numpy(np.float64)
-    labels = [cleaned(str(label)) for label in table["label"]]
+    labels = [str(label) for label in table["label"]]
     texts, hovers = [], []
     title_text = escaped(caption(metric))
     for row in table.to_dict("records"):

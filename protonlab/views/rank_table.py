@@ -18,7 +18,6 @@ from protonlab.views.columns import (
     unit_of,
 )
 from protonlab.views.kernel_table import KernelTable
-from protonlab.views.names import cleaned
 from protonlab.views.rank_words import run_notes, where_of
 from protonlab.views.selection import more_than
 
@@ -54,7 +53,7 @@ def rank_table(run: Run, metrics: Sequence[str] | str | None, top: int) -> Kerne
         notes.append("No kernel was recorded.")
     notes += more_than(top, len(whole))
     return KernelTable(
-        title=" · ".join(filter(None, (cleaned(run.name), metric, where_of(run)))),
+        title=" · ".join(filter(None, (run.name, metric, where_of(run)))),
         columns=(kernel_column(listed), *spread_columns(run, metric, listed)),
         names=tuple(map(full_name, listed["name"])),
         note=" ".join(notes),

@@ -18,7 +18,7 @@ def rank_name(run: Run, rank: int) -> str:
     """Name a rank, with its host and GPU where the manifest says them."""
     manifest = run.manifests.get(rank)
     about = [manifest.host, manifest.gpu_name] if manifest else []
-    where = ", ".join(shortened(cleaned(each), _LONGEST_HOST) for each in about if each)
+    where = ", ".join(shortened(each, _LONGEST_HOST) for each in about if each)
     return f"rank {rank} ({where})" if where else f"rank {rank}"
 
 

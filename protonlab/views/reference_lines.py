@@ -11,7 +11,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.model import Device, Metric, Profile
 from protonlab.model.roofs import WIDTH_OF, Roofs
 from protonlab.views import theme
-from protonlab.views.names import cleaned, escaped, shortened
+from protonlab.views.names import escaped, shortened
 
 PEAK = "peak"
 _LONGEST_LABEL = 60
@@ -107,7 +107,7 @@ def reference_line(label: Any, value: Any) -> ReferenceLine:
         number = math.nan
     if not isinstance(label, str) or isinstance(value, str | bool) or not math.isfinite(number):
         raise ProtonLabError(_wrong({label: value}))
-    return ReferenceLine(shortened(cleaned(label), _LONGEST_LABEL), number)
+    return ReferenceLine(shortened(label, _LONGEST_LABEL), number)
 
 
 def _peaks(devices: Sequence[Device], metric: Metric) -> tuple[list[ReferenceLine], list[str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from protonlab.errors import ProtonLabError
 from protonlab.model import Run
-from protonlab.views.names import cleaned
 from protonlab.views.rank_table import spread_columns
 from protonlab.views.rank_words import where_of
 from protonlab.views.text_tree import NAME_STYLES, Order, TextTree, deeper, names_of, walk
@@ -50,12 +49,12 @@ def run_tree(
     )
     plain = ("",) * len(rows)
     return TextTree(
-        title=" · ".join(filter(None, (cleaned(run.name), metric, where_of(run)))),
+        title=" · ".join(filter(None, (run.name, metric, where_of(run)))),
         columns=tuple(columns),
         styles=tuple(tones if column.header.startswith("spread") else plain for column in columns),
         names=names_of(shown),
         name_styles=tuple(NAME_STYLES.get(str(kind), "") for kind in shown["kind"]),
         guides=guides,
-        notes=(*deeper(hidden, depth), *map(cleaned, run.notes)),
+        notes=(*deeper(hidden, depth), *run.notes),
         importance=_IMPORTANCE[: len(columns)],
     )

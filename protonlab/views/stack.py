@@ -11,7 +11,7 @@ from protonlab.model.sums import Sums
 from protonlab.views import theme
 from protonlab.views.grouping import groups_of
 from protonlab.views.hover import caption, hover_text, share
-from protonlab.views.names import cleaned, escaped, shortened
+from protonlab.views.names import escaped, shortened
 from protonlab.views.selection import Selection
 
 _LONGEST_NAME = 40
@@ -109,7 +109,7 @@ def parts_of(
 
 
 def _words(order: pd.Series) -> dict[str, str]:
-    names = [escaped(shortened(cleaned(str(scope)), _LONGEST_NAME)) for scope in order.index]
+    names = [escaped(shortened(str(scope), _LONGEST_NAME)) for scope in order.index]
     words = dict(zip(theme.PARTS, names, strict=False))
     if len(names) > _MOST:
         more = len(names) - _MOST

@@ -77,7 +77,7 @@ class TextTree:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield one line a row, cut to the console's width unless it is told to ignore that."""
         if self.title:
-            yield Text(self.title, style="bold")
+            yield Text(cleaned(self.title), style="bold")
         widths = [max(map(len, (column.header, *column.cells))) for column in self.columns]
         head = [
             column.header.ljust(width) if column.is_text else column.header.rjust(width)
@@ -94,7 +94,7 @@ class TextTree:
             line.append(name, style=self.name_styles[row])
             yield self._line(line, options)
         for note in self.notes:
-            yield Text(note, style="italic")
+            yield Text(cleaned(note), style="italic")
 
     @staticmethod
     def _line(text: Text, options: ConsoleOptions) -> Text:
@@ -138,7 +138,7 @@ def profile_tree(
     columns = [_column(metric, shown[metric.name]) for metric in wanted]
     styles = [_heat(metric, frames[metric.name], shown[metric.name]) for metric in wanted]
     return TextTree(
-        title=" · ".join(filter(None, (cleaned(profile.info.name), profile.where))),
+        title=" · ".join(filter(None, (profile.info.name, profile.where))),
         columns=tuple(columns),
         styles=tuple(styles),
         names=names_of(shown),
@@ -168,12 +168,12 @@ def comparison_tree(
     columns.append(Column("ratio", tuple(map(ratio_text, shown["ratio"]))))
     columns.append(Column("change", tuple(changes), is_text=True))
     names = tuple(
-        name if pd.isna(old) else f"{name}  (was {shortened(cleaned(str(old)), _LONGEST_LABEL)})"
+        name if pd.isna(old) else f"{name}  (was {shortened(str(old), _LONGEST_LABEL)})"
         for name, old in zip(names_of(shown), shown["renamed_from"], strict=True)
     )
     plain = ("",) * len(rows)
     return TextTree(
-        title=cleaned(comparison.summary),
+        title=comparison.summary,
         columns=tuple(columns),
         styles=tuple(
             tones if column.header.startswith(("difference", "ratio", "change")) else plain
@@ -215,7 +215,7 @@ def _heat(metric: Metric, every: pd.Series, shown: pd.Series) -> tuple[str, ...]
 
 def names_of(frames: pd.DataFrame) -> tuple[str, ...]:
     """Write the labels of frames, shortened."""
-    return tuple(shortened(cleaned(str(label)), _LONGEST_LABEL) for label in frames["label"])
+    return tuple(shortened(str(label), _LONGEST_LABEL) for label in frames["label"])
 
 
 def walk(
