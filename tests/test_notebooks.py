@@ -62,7 +62,7 @@ def test_code_is_explained(notebook: Any) -> None:
 def test_runs_in_under_a_minute(path: Path, executed: Run) -> None:
     ran = executed(path)
     assert ran.problem is None
-    assert ran.seconds < 60
+    assert ran.processor_s < 60  # on a busy machine it waits for a processor, too
 
 
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)

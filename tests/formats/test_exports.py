@@ -180,7 +180,7 @@ TREES_OF_TIMES = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(TREES_OF_TIMES)
 def test_any_tree_keeps_every_nanosecond(trees: Any) -> None:
     def made(tree: Any) -> Any:

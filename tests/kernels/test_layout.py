@@ -92,7 +92,7 @@ def test_bit_tricks_of_the_kernels_give_the_values() -> None:
             assert lane.double() * 2.0 ** (stored - 127) == values[n, k]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     experts=st.integers(0, 3),
     n=st.integers(1, 300),

@@ -52,7 +52,7 @@ def test_ragged_rows(sizes: list[int], dtype: torch.dtype, engine: Any) -> None:
     assert_rounded(y, expected(x, w, routing))
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(
     rows=st.integers(1, 40),
     n=st.integers(1, 260),

@@ -57,7 +57,7 @@ def check(sizes: list[int], rows: int, classes: tuple[int, ...], dtype: torch.dt
 CLASSES = [(8,), (16,), (32,), (8, 16), (8, 16, 32), (8, 16, 24, 32)]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     sizes=st.lists(st.one_of(st.just(0), st.integers(0, 40)), min_size=1, max_size=20),
     classes=st.sampled_from(CLASSES),
@@ -69,7 +69,7 @@ def test_blocks_of_random_sizes(
     check(sizes, sum(sizes), classes, dtype)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     sizes=st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=9),
     rows=st.integers(0, 70),

@@ -128,7 +128,7 @@ def grown(trees: Any) -> Profile:
     return loaded(*map(made, trees), overhead)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(TREES, TREES)
 def test_totals_reconcile_exactly(before: Any, after: Any) -> None:
     comparison = compare(grown(before), grown(after))
@@ -151,7 +151,7 @@ def test_totals_reconcile_exactly(before: Any, after: Any) -> None:
     assert (below + frames["exclusive_difference"] == frames["difference"]).all()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(TREES)
 def test_a_profile_compared_with_itself_has_not_changed(trees: Any) -> None:
     comparison = compare(grown(trees), grown(trees))
