@@ -25,6 +25,14 @@ from protonlab.capture._launch_record import Launch
 from protonlab.capture._recording import Recording
 from protonlab.capture.clocks import Clocks
 
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a thread may stay inside a launch for long."""
+    monkeypatch.setattr("protonlab.capture._launch_record._PATIENCE_S", PATIENCE_S)
+
 
 def test_a_pause_inside_a_pause_does_not_end_it() -> None:
     with Session() as session:
@@ -127,7 +135,7 @@ def test_the_end_waits_for_no_other_work_of_a_thread_nor_for_its_own_launch() ->
     def end() -> None:
         start = time.monotonic()
         with Launch.none_in_others():
-            assert time.monotonic() - start < 0.5  # the patience is 1 s
+            assert time.monotonic() - start < PATIENCE_S / 2
 
     try:
         launcher(end)()

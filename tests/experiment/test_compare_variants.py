@@ -32,34 +32,34 @@ needs_phases = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def doubled() -> VariantComparison:
-    """The same work done once and twice a call."""
+def compared() -> VariantComparison:
+    """The same work done once and ten times a call."""
     return compare_variants(
-        {"once": scale, "twice": lambda: scale(times=2)}, budget_s=2.5, seed=3, metric="time/us"
+        {"once": scale, "often": lambda: scale(times=10)}, budget_s=2.5, seed=3, metric="time/us"
     )
 
 
-def test_twice_the_launches_take_longer(doubled: VariantComparison) -> None:
-    found = doubled.ratio
-    assert doubled.names == ("once", "twice")
-    assert len(doubled) >= 12
-    assert found.estimate > 1.2
-    assert 1 < found.low < 3.5  # the interval knows how busy the host was, the estimate does not
-    assert doubled.verdict.startswith("once is ")
-    np.testing.assert_allclose(doubled.pairs["value_a"], doubled.pairs["time_ns_a"] / 1e3)
+def test_ten_times_the_launches_take_longer(compared: VariantComparison) -> None:
+    found = compared.ratio
+    assert compared.names == ("once", "often")
+    assert len(compared) >= 12
+    assert found.estimate > 2
+    assert 1 < found.low < 18  # the interval knows how busy the host was, the estimate does not
+    assert compared.verdict.startswith("once is ")
+    np.testing.assert_allclose(compared.pairs["value_a"], compared.pairs["time_ns_a"] / 1e3)
 
 
-def test_pairs_are_balanced_blocks_by_seed(doubled: VariantComparison) -> None:
-    orders = doubled.pairs["order"].tolist()
+def test_pairs_are_balanced_blocks_by_seed(compared: VariantComparison) -> None:
+    orders = compared.pairs["order"].tolist()
     blocks = ["".join(orders[at : at + 2]) for at in range(0, len(orders), 2)]
     assert set(blocks) == {"ABBA", "BAAB"}
     for at in range(0, len(blocks) - 1, 2):
         assert sorted(blocks[at : at + 2]) == ["ABBA", "BAAB"]
-    assert doubled.pairs["at_s"].is_monotonic_increasing
+    assert compared.pairs["at_s"].is_monotonic_increasing
 
 
-def test_protocol_is_kept_and_printed(doubled: VariantComparison) -> None:
-    kept = doubled.protocol
+def test_protocol_is_kept_and_printed(compared: VariantComparison) -> None:
+    kept = compared.protocol
     assert (kept["protocol"], kept["budget_s"], kept["seed"]) == ("sustained", 2.5, 3)
     assert kept["warmup_s"] > 0
     assert min(kept["launches"]) >= 1
@@ -68,29 +68,29 @@ def test_protocol_is_kept_and_printed(doubled: VariantComparison) -> None:
         assert (kept["timer"], kept["timer_reason"]) == (TIMER, "")
         assert 0 < kept["busy"][0] <= 1.05
     for piece in (kept["in_words"], "seed 3", "budget 2.5 s", kept["timer"], "Warmed up for"):
-        assert piece in repr(doubled)
+        assert piece in repr(compared)
 
 
-def test_info_says_where_and_when(doubled: VariantComparison) -> None:
-    info = doubled.info
-    assert info.name == "once against twice"
+def test_info_says_where_and_when(compared: VariantComparison) -> None:
+    info = compared.info
+    assert info.name == "once against often"
     assert {"python", "triton", "torch"} <= {*info.versions}
     assert info.when
     if ON_CPU:
         assert info.backend == "interpreter, CPU"
-        assert "sustained, on the CPU: samples of " in doubled.protocol["in_words"]
-        assert "times say nothing about a GPU" in doubled.verdict
-        assert any("say nothing about a GPU" in each for each in doubled.warnings)
-        assert doubled.pairs["sm_clock_mhz"].isna().all()
+        assert "sustained, on the CPU: samples of " in compared.protocol["in_words"]
+        assert "times say nothing about a GPU" in compared.verdict
+        assert any("say nothing about a GPU" in each for each in compared.warnings)
+        assert compared.pairs["sm_clock_mhz"].isna().all()
     else:
         assert info.gpu
         assert "driver" in info.versions
-        assert doubled.pairs["sm_clock_mhz"].gt(0).all()
+        assert compared.pairs["sm_clock_mhz"].gt(0).all()
 
 
-def test_profiles_of_both_are_there(doubled: VariantComparison) -> None:
-    assert doubled.profiles is not None
-    for name, profile, launches in zip(doubled.names, doubled.profiles, (1, 2), strict=True):
+def test_profiles_of_both_are_there(compared: VariantComparison) -> None:
+    assert compared.profiles is not None
+    for name, profile, launches in zip(compared.names, compared.profiles, (1, 10), strict=True):
         assert profile.info.name == name
         assert profile.repeats is not None
         (kernel,) = profile.kernels[profile.kernels["hook"] == "kept"].to_dict("records")
