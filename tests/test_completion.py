@@ -47,7 +47,7 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[pexpect.sp
         env=os.environ | {"PATH": path, "TERM": "dumb", "HOME": str(tmp_path)},
         encoding="utf-8",
         dimensions=(50, 120),
-        timeout=20,
+        timeout=120,
     )
     child.sendline(FIRST.get(name, "") + line[0].replace("bash_source", f"{name}_source"))
     yield child

@@ -51,7 +51,7 @@ def test_page_goes_into_a_pipe_and_through_a_link(tmp_path: Path) -> None:
     )
     reader.start()
     protonlab.export_report(notebook, tmp_path / "pipe")
-    reader.join(10)
+    reader.join(120)
     assert read
     assert read[0].startswith("<!DOCTYPE html>")
     assert (tmp_path / "pipe").is_fifo()

@@ -108,12 +108,15 @@ def _two_engines(folder: Path) -> Any:
     cluster = ipyparallel.Cluster(
         n=2,
         profile_dir=str(folder),
-        controller_args=["--HeartMonitor.period=300"],  # an engine is there with its first beat
+        controller_args=[
+            "--HeartMonitor.period=300",  # an engine is there with its first beat
+            "--HeartMonitor.max_heartmonitor_misses=200",  # a busy machine lets it skip some
+        ],
         log_level=50,
     )
     cluster.start_cluster_sync()
     client = cluster.connect_client_sync()
-    client.wait_for_engines(2, interactive=False, timeout=60)
+    client.wait_for_engines(2, interactive=False, timeout=180)
     client[:].execute(KERNELS, block=True)
     client.cluster = cluster
     return client

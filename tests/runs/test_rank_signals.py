@@ -39,7 +39,7 @@ def ended(body: str, tmp_path: Path, number: int = signal.SIGTERM) -> tuple[int,
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
-        code = process.wait(timeout=30)
+        code = process.wait(timeout=120)
     finally:
         process.kill()
         process.wait()
@@ -75,10 +75,12 @@ def test_signal_to_a_forked_child_does_not_end_its_parent(tmp_path: Path) -> Non
     body = f"""
 signals.start()
 os.register_at_fork(after_in_child=signals.forget)
+read, write = os.pipe()
 child = os.fork()
 if not child:
+    os.write(write, b"!")
     time.sleep(60)
-time.sleep(0.2)
+os.read(read, 1)  # the child has begun
 os.kill(child, signal.SIGTERM)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
 time.sleep(0.2)
@@ -100,7 +102,7 @@ def test_interrupt_that_does_not_reach_a_stuck_script_ends_the_recording(tmp_pat
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while not (told.exists() and told.read_text()) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert told.read_text() == f"SIGINT in {process.pid}\n"
@@ -112,13 +114,13 @@ def test_interrupt_that_does_not_reach_a_stuck_script_ends_the_recording(tmp_pat
 
 
 def test_interrupt_that_reaches_the_script_is_the_scripts(tmp_path: Path) -> None:
-    quick = "import protonlab.runs._rank_signals as module\nmodule._NOTICES_S = 0.5\n"
+    quick = "import protonlab.runs._rank_signals as module\nmodule._NOTICES_S = 2\n"
     body = f"""{quick}signals.start()
 try:
     {AWAKE.splitlines()[0]}
     while True: time.sleep(60)
 except KeyboardInterrupt:
-    for _ in range(40): time.sleep(0.05)
+    for _ in range(50): time.sleep(0.05)
 os._exit(9)
 """
     assert ended(body, tmp_path, signal.SIGINT)[:2] == (9, "")

@@ -144,7 +144,7 @@ def test_signal_reaches_the_job_whose_end_is_waited_for(number: int, tmp_path: P
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
-        assert process.wait(timeout=30) == {signal.SIGINT: 130, signal.SIGTERM: 5}[number]
+        assert process.wait(timeout=120) == {signal.SIGINT: 130, signal.SIGTERM: 5}[number]
         assert process.stdout.read() == "tidy\n"
     finally:
         process.kill()

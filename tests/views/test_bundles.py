@@ -68,7 +68,7 @@ class Kernel:
         self.client.shell_channel.send(request)
         found = []
         while True:
-            message = self.client.get_iopub_msg(timeout=60)
+            message = self.client.get_iopub_msg(timeout=120)
             if message["parent_header"].get("msg_id") != request["header"]["msg_id"]:
                 continue
             assert message["msg_type"] != "error", message["content"]
@@ -86,7 +86,7 @@ def kernel() -> Iterator[Kernel]:
     client = manager.blocking_client()
     client.start_channels()
     try:
-        client.wait_for_ready(timeout=60)
+        client.wait_for_ready(timeout=180)
         kernel = Kernel(client)
         kernel.shown(SET_UP, "other")
         yield kernel
