@@ -12,14 +12,17 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import nbformat
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Playwright
+
+from protonlab.views import figure_html, page_script
+from protonlab.views.page import PLOTLY_MIME
 
 Theme = Literal["light", "dark"]
 
@@ -34,7 +37,17 @@ _FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-_START_S, _RUN_S = 60, 120
+# Who waits for what will come loses nothing by patience; a machine may be busy.
+_START_S, _RUN_S, _PATIENCE_S = 120, 240, 60
+# Whether each figure is drawn, and stays so: fitting, another width or theme draws it again.
+_SETTLED = """async () => {
+    const drawings = () => [...document.querySelectorAll(".protonlab-figure")]
+        .map((host) => host.protonlab?.drawn);
+    const before = drawings();
+    await Promise.all(before);
+    for (const _ of "12") await new Promise(requestAnimationFrame);
+    return drawings().every((drawn, at) => drawn === before[at]);
+}"""
 
 
 @contextmanager
@@ -59,7 +72,7 @@ class Tab:
     received: list[int] = field(default_factory=list)  # bytes of each message from a kernel
 
     def __post_init__(self) -> None:
-        self.page.set_default_timeout(15_000)
+        self.page.set_default_timeout(1000 * _PATIENCE_S)
         self.page.on("console", self._on_console)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("websocket", lambda socket: socket.on("framereceived", self._on_frame))
@@ -79,7 +92,29 @@ class Tab:
                 .filter((plot) => plot.querySelector(".bars path")).length === count""",
             arg=count,
         )
-        self.page.wait_for_timeout(300)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until all figures are drawn, with what listens to clicks and keys."""
+        self.page.wait_for_function(_SETTLED)
+
+    def eventually(self, read: Callable[[], Any], expected: Any) -> None:
+        """Look again and again until what is read is as expected; else fail with what it was."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while (seen := read()) != expected and time.monotonic() < deadline:
+            self.page.wait_for_timeout(20)
+        assert seen == expected, f"{seen!r}, and not {expected!r}"
+
+    def show(self, path: Path, *figures: Any) -> None:
+        """Write figures into a page and open it, without a network."""
+        bundles = [figure._repr_mimebundle_() for figure in figures]
+        body = "".join(figure_html(each[PLOTLY_MIME], each["text/html"]) for each in bundles)
+        style = "<style>body { background: Canvas; color-scheme: light dark }</style>"
+        head = f'<!doctype html><meta charset="utf-8">{style}'
+        path.write_text(f"{head}<body>{body}{page_script(body)}</body>", "utf-8")
+        self.page.context.set_offline(True)
+        self.page.context.route("http*://**", lambda route: route.abort())
+        self.page.goto(path.as_uri())
 
     def screenshot(self, name: str, selector: str | Locator | None = None) -> Path:
         """Save a picture of the page or of one element under ``screenshots/``."""
@@ -100,7 +135,8 @@ class Tab:
         )
         wanted = "true" if theme == "light" else "false"
         self.page.wait_for_selector(f"body[data-jp-theme-light='{wanted}']", state="attached")
-        self.page.wait_for_timeout(500)
+        self.page.wait_for_selector("#jupyterlab-splash", state="detached")
+        self.settle()
 
 
 @dataclass(frozen=True)
@@ -156,6 +192,10 @@ class Lab:
             }""",
             timeout=_RUN_S * 1000,
         )
+
+    def save(self, tab: Tab) -> None:
+        """Save the notebook, and wait until it is stored."""
+        tab.page.evaluate("window.jupyterapp.shell.currentWidget.context.save()")
 
     def stop_kernels(self, tab: Tab) -> None:
         """Shut down every kernel, as a person does who leaves for the day."""

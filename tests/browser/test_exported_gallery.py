@@ -68,9 +68,10 @@ def test_every_figure_answers_a_click(
         """() => [...document.querySelectorAll("div.protonlab-figure")]
             .every((host) => host.querySelector(".main-svg .point"))"""
     )
-    page.wait_for_timeout(500)  # the last figure is laid out
     zooms = 0
+    offline.settle()
     for number in range(page.evaluate(COUNT_CLICKS)):
+        offline.settle()
         mark = page.evaluate(MARK, number)
         page.mouse.move(mark["x"] - 3, mark["y"])
         page.mouse.click(mark["x"], mark["y"])
@@ -80,7 +81,7 @@ def test_every_figure_answers_a_click(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for theme in ("dark", "light"):
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-        page.wait_for_timeout(200)
+        offline.settle()
     assert offline.errors == []
     foreign = [url for url in offline.requests if not re.match("(file|data|blob):", url)]
     assert foreign == []
@@ -101,7 +102,7 @@ def test_paper_gets_the_pictures_in_light_colours(tmp_path: Path, offline: Tab) 
     assert page.locator(".protonlab-figure:visible").count() == 0
     assert page.locator(".protonlab-tools:visible").count() == 0
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert page.evaluate(
+    page.wait_for_function(
         "[...document.images].every((image) => image.naturalWidth > 500 && image.complete)"
     )
 

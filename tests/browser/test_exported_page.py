@@ -98,13 +98,8 @@ def test_notebook_that_jupyterlab_saved_becomes_a_report(
     lab.write("shared.ipynb", [source.format(view) for view in ("flame", "table")])
     lab.open(tab, "shared.ipynb")
     lab.run_all(tab)
-    tab.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
-    notebook = lab.folder / "shared.ipynb"
-    for _ in range(100):
-        if '"output_type"' in notebook.read_text():
-            break
-        tab.page.wait_for_timeout(100)
-    report = protonlab.export_report(notebook, tmp_path / "shared.html")
+    lab.save(tab)
+    report = protonlab.export_report(lab.folder / "shared.ipynb", tmp_path / "shared.html")
     held = protonlab.load(report)
     assert isinstance(held, dict)
     assert list(held) == ["moe_sweep"]

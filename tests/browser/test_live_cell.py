@@ -23,7 +23,7 @@ pytestmark = [
 
 SET_UP = """\
 %load_ext protonlab
-import time, torch, triton, triton.language as tl
+import os, time, torch, triton, triton.language as tl
 from protonlab import device
 
 @triton.jit
@@ -32,10 +32,10 @@ def _p_double(x, n, BLOCK: tl.constexpr):
     tl.store(x + at, tl.load(x + at, at < n) * 2, at < n)
 
 x = torch.zeros(16, device=device())"""
+# It runs until it is told to end, when the test has seen enough.
 LIVE = """\
 %%proton run1 live=1
-end = time.monotonic() + 8
-while time.monotonic() < end:
+while not os.path.exists("enough"):
     _p_double[(1,)](x, 16, BLOCK=16)
     time.sleep(0.02)"""
 COUNT = """() => {
@@ -56,6 +56,7 @@ BARS = """() => {
 # Colours of a bar and of the title, in a light and in a dark notebook.
 COLOURS = """() => {
     const picture = document.querySelector(".protonlab-picture svg");
+    if (!picture) return false;
     const marks = [picture.querySelectorAll("rect")[1], picture.querySelector("text")];
     return ["true", "false"].map((isLight) => {
         const before = document.body.dataset.jpThemeLight;
@@ -82,16 +83,16 @@ def test_live_cell(lab: Lab, tab: Tab) -> None:
     lab.write("live.ipynb", [SET_UP, LIVE])
     lab.open(tab, "live.ipynb")
     tab.page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
-    first = tab.page.wait_for_function(COUNT, timeout=60_000).json_value()
+    first = tab.page.wait_for_function(COUNT, timeout=120_000).json_value()
     tab.page.wait_for_selector(".protonlab-progress >> text=/run1: recording, \\d+ s/")
     tab.screenshot("live_cell")
-    (light, dark) = tab.page.evaluate(COLOURS)
+    (light, dark) = tab.page.wait_for_function(COLOURS).json_value()
     assert light == rgb(KINDS["kernel"].fill.light, TEXT.light)
     assert dark == rgb(KINDS["kernel"].fill.dark, TEXT.dark)
-    title, kernel, value = tab.page.evaluate(BARS).split("|")
+    title, kernel, value = tab.page.wait_for_function(BARS).json_value().split("|")
     assert title == "run1 · kernels by time · interpreter, CPU"
     assert kernel == "_p_double"
-    assert tab.page.locator("table.protonlab-table").count() == 1
+    tab.eventually(tab.page.locator("table.protonlab-table").count, 1)
     grown = f"""before => {{
         const [text, bars] = [({COUNT})(), ({BARS})()];
         return text && text !== before && !bars.endsWith({value!r}) ? [text, bars] : false;
@@ -101,6 +102,7 @@ def test_live_cell(lab: Lab, tab: Tab) -> None:
     assert bars.split("|")[:2] == [title, kernel]
     assert tab.page.locator(".js-plotly-plot").count() == 0  # a picture: nothing to load
 
+    (lab.folder / "enough").touch()
     tab.page.wait_for_function(
         """() => [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")]
             .every((prompt) => /\\[\\d+\\]/.test(prompt.textContent))""",
@@ -115,8 +117,7 @@ def test_live_cell(lab: Lab, tab: Tab) -> None:
     assert re.search(r"Watched live: \d+ readings took", shown)
     assert not tab.errors
 
-    tab.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
-    tab.page.wait_for_timeout(1000)
+    lab.save(tab)
     stored = json.loads((lab.folder / "live.ipynb").read_text())["cells"][1]["outputs"]
     kinds = [output.get("name", list(output.get("data", {}))) for output in stored]
     assert len(stored) == 4, kinds  # summary, flame, bars, table

@@ -62,7 +62,7 @@ def gallery(
         "document.querySelectorAll('.protonlab-figure .main-svg').length &&"
         "!document.querySelector('.protonlab-figure:not([data-drawn])')"
     )
-    tab.page.wait_for_timeout(1000)
+    tab.settle()
     yield tab, request.param
     context.close()
     assert tab.errors == []

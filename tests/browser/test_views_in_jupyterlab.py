@@ -49,9 +49,8 @@ def state(tab: Tab) -> dict[str, Any]:
 def click(tab: Tab, label: str, *, twice: bool = False) -> None:
     x, y = tab.page.evaluate(BOX, label)
     tab.page.mouse.move(x, y)
-    tab.page.wait_for_timeout(100)
     (tab.page.mouse.dblclick if twice else tab.page.mouse.click)(x, y)
-    tab.page.wait_for_timeout(400)
+    tab.settle()
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +61,7 @@ def opened(lab: Lab, browser: Browser, project: Path) -> Iterator[Tab]:
     context = browser.new_context(
         viewport={"width": 1200, "height": 1100},
         permissions=["clipboard-read", "clipboard-write"],
+        reduced_motion="reduce",
     )
     tab = rig.Tab(context.new_page())
     path = str(project / "tests/profiles/gpt_train_3.9.0.hatchet")
@@ -83,9 +83,10 @@ def opened(lab: Lab, browser: Browser, project: Path) -> Iterator[Tab]:
 @pytest.fixture
 def notebook(opened: Tab) -> Iterator[Tab]:
     """The notebook that all tests share: it may not complain, and shows in the end what it did."""
+    opened.settle()
     whole = state(opened)
     yield opened
-    assert state(opened)["texts"] == whole["texts"]
+    opened.eventually(lambda: state(opened)["texts"], whole["texts"])
     assert opened.errors == []
 
 
@@ -149,25 +150,20 @@ def test_keyboard_points_zooms_and_returns(notebook: Tab) -> None:
     notebook.page.evaluate("document.querySelector('.js-plotly-plot').parentElement.focus()")
     for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
         notebook.page.keyboard.press(key)
-    notebook.page.wait_for_timeout(200)
-    assert state(notebook)["hover"][0].startswith("backward")
+    notebook.page.wait_for_selector(".hoverlayer text >> text=/^backward/")
     notebook.screenshot("flame_hover")
     notebook.page.keyboard.press("Enter")
-    notebook.page.wait_for_timeout(300)
     assert state(notebook)["range"] != whole["range"]
     notebook.page.keyboard.press("Escape")
-    notebook.page.wait_for_timeout(300)
     assert state(notebook)["range"] == whole["range"]
 
 
 def test_figure_follows_the_width_of_its_cell(notebook: Tab) -> None:
     wide = state(notebook)["size"][0]
     notebook.page.set_viewport_size({"width": 900, "height": 1100})
-    notebook.page.wait_for_timeout(500)
-    assert state(notebook)["size"][0] == pytest.approx(wide - 300, abs=20)
+    notebook.eventually(lambda: state(notebook)["size"][0], pytest.approx(wide - 300, abs=20))
     notebook.page.set_viewport_size({"width": 1200, "height": 1100})
-    notebook.page.wait_for_timeout(500)
-    assert state(notebook)["size"][0] == wide
+    notebook.eventually(lambda: state(notebook)["size"][0], wide)
 
 
 def test_search_field_takes_what_is_typed(notebook: Tab) -> None:
@@ -234,16 +230,15 @@ def test_shown_again_after_update_layout(notebook: Tab) -> None:
 
 
 def test_reopened_without_its_kernel_a_notebook_shows_pictures(notebook: Tab, lab: Lab) -> None:
-    notebook.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
-    notebook.page.wait_for_timeout(1000)
+    lab.save(notebook)
     lab.open(notebook, "views.ipynb")  # the kernel lives: figures come back
     notebook.wait_for_figures(2)
     lab.stop_kernels(notebook)
     lab.open(notebook, "views.ipynb")
     notebook.page.wait_for_selector(".protonlab-figure svg text >> text=train_step")
-    notebook.page.wait_for_timeout(1000)
+    pictures = notebook.page.locator(".protonlab-figure svg")
+    notebook.eventually(pictures.count, 2)
     assert notebook.page.locator(".js-plotly-plot").count() == 0
-    assert notebook.page.locator(".protonlab-figure svg").count() == 2
     notebook.screenshot("views_without_kernel")
     assert not notebook.errors
     lab.run_all(notebook)
@@ -253,6 +248,7 @@ def test_reopened_without_its_kernel_a_notebook_shows_pictures(notebook: Tab, la
 def test_zoom_asks_the_kernel_for_what_was_folded(opened: Tab) -> None:
     run_cell(opened, 0, "protonlab.flame(p, options=protonlab.FlameOptions(max_boxes=20))")
     opened.page.wait_for_function(f"({STATE})().boxes === 20")
+    opened.settle()
     whole = state(opened)
     click(opened, "other (50")
     opened.page.wait_for_function(
@@ -264,13 +260,11 @@ def test_zoom_asks_the_kernel_for_what_was_folded(opened: Tab) -> None:
     assert refined["range"][1] < whole["range"][1]
     opened.screenshot("flame_refined", FLAME)
     click(opened, "forward")  # a box of the path, which the whole figure knows
-    opened.page.wait_for_timeout(600)
     forward = state(opened)
     assert forward["range"][1] - forward["range"][0] == pytest.approx(
         0.254 * whole["range"][1], rel=0.01
     )
     assert not opened.errors
     opened.page.get_by_text("whole").first.click()
-    opened.page.wait_for_timeout(400)
-    assert state(opened)["texts"] == whole["texts"]
+    opened.eventually(lambda: state(opened)["texts"], whole["texts"])
     assert not opened.errors

@@ -34,13 +34,11 @@ def test_drawn_zoomed_searched_and_stored(lab: Lab, tab: Tab, tmp_path: Path) ->
     box = tab.page.locator(".js-plotly-plot >> nth=0").get_by_text("per_expert=64").bounding_box()
     assert box is not None
     tab.page.mouse.move(box["x"] + 5, box["y"] + 5)
-    tab.page.wait_for_timeout(150)
     tab.page.mouse.click(box["x"] + 5, box["y"] + 5)
     tab.page.locator("button >> text=whole").wait_for(state="visible")
     tab.screenshot("notebook7")
 
-    tab.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
-    tab.page.wait_for_timeout(1500)
+    lab.save(tab)
     stored = lab.folder / "seven.ipynb"
     assert stored.stat().st_size < 100_000  # no plotly.js
     assert len(json.loads(stored.read_text())["cells"][0]["outputs"]) == 1
