@@ -36,7 +36,10 @@ def tab(browser: Browser) -> Iterator[Tab]:
     """A fresh page, wide enough for a notebook beside JupyterLab's file browser."""
     import rig
 
-    context = browser.new_context(viewport={"width": 1200, "height": 1100})
+    context = browser.new_context(
+        viewport={"width": 1200, "height": 1100},
+        reduced_motion="reduce",  # a page that glides on moves what is about to be clicked
+    )
     yield rig.Tab(context.new_page())
     context.close()
 

@@ -53,11 +53,10 @@ def test_figures_of_a_page_work_without_a_network(tab: Tab, tmp_path: Path, proj
     assert box is not None
     tab.page.mouse.move(box["x"] + 5, box["y"] + 5)
     tab.page.mouse.click(box["x"] + 5, box["y"] + 5)
-    tab.page.wait_for_timeout(300)
     low, high = tab.page.evaluate(range_of)
     assert high - low == pytest.approx(0.561 * whole[1], rel=0.01)
     tab.page.emulate_media(color_scheme="dark")
-    tab.page.wait_for_timeout(300)
+    tab.settle()
     tab.page.evaluate("document.body.style.background = '#111'")
     tab.screenshot("page_dark")
     assert not tab.errors
@@ -80,7 +79,7 @@ def opened(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """Flame graph and bars of the hand-made tree, and another flame graph below, offline."""
     import rig
 
-    context = browser.new_context(viewport={"width": 1200, "height": 1100})
+    context = browser.new_context(viewport={"width": 1200, "height": 1100}, reduced_motion="reduce")
     tab = rig.Tab(context.new_page())
     path = tmp_path_factory.mktemp("hand") / "page.html"
     offline(tab).page.goto(write_page(path, flame(hand()), bars(hand()), flame(hand())))
@@ -92,6 +91,7 @@ def opened(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.fixture
 def hand_page(opened: Tab) -> Iterator[Tab]:
     """The page, with nothing searched and all in view before and after."""
+    opened.settle()
     yield opened
     for field in opened.page.locator(FIELD).all():
         field.fill("")
@@ -123,10 +123,22 @@ def test_search_goes_on_while_zoomed_and_the_button_leads_back(hand_page: Tab) -
     assert page.evaluate(BRIGHT) == ["matmul"]
     assert page.locator(SAID).first.text_content() == "matched 75.0 % of time"
     page.locator(BACK).first.click()
-    page.wait_for_timeout(300)
     assert page.evaluate(RANGE) == [0, 1000]
     assert page.evaluate(BRIGHT) == ["matmul", "matmul"]
     assert page.locator(BACK).first.is_hidden()
+
+
+def test_a_double_click_goes_back_where_drawing_the_first_took_too_long(hand_page: Tab) -> None:
+    page = hand_page.page
+    slow = """(config) => {
+        document.querySelector(".protonlab-figure").protonlab.own.config = config;
+    }"""
+    page.evaluate(slow, {"doubleClickDelay": -1})  # for plotly every click stands alone
+    click_box(page, "backward")
+    assert page.evaluate(RANGE) == [600, 1000]
+    click_box(page, "matmul", count=2)
+    page.evaluate(slow, {})
+    assert page.evaluate(RANGE) == [0, 1000]
 
 
 def test_what_python_searched_for_stands_in_the_field(tab: Tab, tmp_path: Path) -> None:
@@ -163,8 +175,8 @@ def test_a_click_waits_for_a_flame_graph_that_comes_later(tab: Tab, tmp_path: Pa
         figure_html(bundle[PLOTLY_MIME]),
     )
     tab.wait_for_figures(3)
-    values = tab.page.locator(FIELD).evaluate_all("fields => fields.map((field) => field.value)")
-    assert values == ["", "^relu$"]
+    values = "fields => fields.map((field) => field.value)"
+    tab.eventually(lambda: tab.page.locator(FIELD).evaluate_all(values), ["", "^relu$"])
     assert not tab.errors
 
 
@@ -174,6 +186,7 @@ def test_a_page_glides_to_the_flame_graph_unless_motion_is_not_wanted(
     tree = profile(*(kernel(f"k{i}", 1) for i in range(60)))  # bars taller than the window
     offline(tab).page.goto(write_page(tmp_path / "page.html", bars(tree, top=60), flame(tree)))
     tab.wait_for_figures(2)
+    tab.page.emulate_media(reduced_motion="no-preference")
     moved = """() => {
         scrollTo(0, 0);
         document.querySelector(".protonlab-figure").protonlab.view.mark("k1");
@@ -192,7 +205,6 @@ def test_keys_move_up_on_a_flame_and_down_on_an_icicle(tab: Tab, tmp_path: Path)
     tab.page.locator(".protonlab-figure").focus()
     tab.page.keyboard.press("ArrowUp")
     tab.page.keyboard.press("Enter")
-    tab.page.wait_for_timeout(300)
     assert tab.page.evaluate(RANGE) == [0, 600]
 
 
@@ -207,18 +219,16 @@ def test_what_is_deep_or_wide_is_drawn_all_the_same(tab: Tab, tmp_path: Path) ->
     assert not tab.errors
 
 
-def click_box(page: Page, label: str) -> None:
-    click_at(page, page.locator(".js-plotly-plot >> nth=0").get_by_text(label).first)
+def click_box(page: Page, label: str, *, count: int = 1) -> None:
+    click_at(page, page.locator(".js-plotly-plot >> nth=0").get_by_text(label).first, count=count)
 
 
-def click_at(page: Page, mark: Locator) -> None:
+def click_at(page: Page, mark: Locator, *, count: int = 1) -> None:
     """Click where a mark is; plotly's own layer lies over it."""
     box = mark.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 5, box["y"] + 5)
-    page.wait_for_timeout(150)
-    page.mouse.click(box["x"] + 5, box["y"] + 5)
-    page.wait_for_timeout(300)
+    page.mouse.click(box["x"] + 5, box["y"] + 5, click_count=count)
 
 
 def test_a_page_without_scripts_shows_the_picture(
@@ -277,7 +287,6 @@ def test_legend_and_notes_are_all_on_a_narrow_page(tab: Tab, tmp_path: Path) -> 
     tab.page.set_viewport_size({"width": 560, "height": 900})
     tab.page.goto(url)
     tab.wait_for_figures(2)
-    tab.page.wait_for_timeout(300)
     tab.screenshot("narrow")
     for bottom, legend, hidden, title, notes, right in tab.page.evaluate(EDGES):
         assert legend <= bottom

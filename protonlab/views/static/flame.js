@@ -110,8 +110,10 @@ class Flame {
     const { plot, host, Plotly } = this.drawing;
     for (const name of ["plotly_click", "plotly_doubleclick"]) plot.removeAllListeners(name);
     plot.on("plotly_click", ({ points: [at], event }) => {
-      if (event.detail > 1) return; // the second click of a double click, which goes back
-      this.zoom(this.shown[at.curveNumber]?.[at.pointNumber]);
+      // The second click of a double click, which goes back: on a busy page, whose first click
+      // took long to draw, it comes too late for plotly to call it one.
+      if (event.detail > 1) this.zoom(this.root);
+      else this.zoom(this.shown[at.curveNumber]?.[at.pointNumber]);
     });
     plot.on("plotly_doubleclick", () => this.zoom(this.root));
     host.onkeydown = (event) => this.key(event);
