@@ -20,7 +20,7 @@ def widget(case: EpilogueCase = FOUR, **options: Any) -> EpilogueWidget:
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, 120))
+    asyncio.run(asyncio.wait_for(work, 300))
 
 
 async def until(condition: Any) -> None:

@@ -110,10 +110,8 @@ class Flame {
     const { plot, host, Plotly } = this.drawing;
     for (const name of ["plotly_click", "plotly_doubleclick"]) plot.removeAllListeners(name);
     plot.on("plotly_click", ({ points: [at], event }) => {
-      // The second click of a double click, which goes back: on a busy page, whose first click
-      // took long to draw, it comes too late for plotly to call it one.
-      if (event.detail > 1) this.zoom(this.root);
-      else this.zoom(this.shown[at.curveNumber]?.[at.pointNumber]);
+      // A second click goes back, also where the first took too long for plotly's own double click.
+      this.zoom(event.detail > 1 ? this.root : this.shown[at.curveNumber]?.[at.pointNumber]);
     });
     plot.on("plotly_doubleclick", () => this.zoom(this.root));
     host.onkeydown = (event) => this.key(event);
