@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from protonlab.model import Profile, format_quantity
+from protonlab.model.sentences import some
 from protonlab.model.statistics import interval
 from protonlab.model.units import counted
 from protonlab.views.names import cleaned, escaped
@@ -143,6 +144,4 @@ def _why_none_kept(profile: Profile) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return some(list(names), _MOST_NAMES)

@@ -33,6 +33,7 @@ from protonlab.model.frames import (
     text_column,
 )
 from protonlab.model.labels import label_of
+from protonlab.model.sentences import some
 from protonlab.model.vectors import parted, vector_notes
 
 # Largest tree that is read unless more is asked for.
@@ -178,7 +179,7 @@ def _not_finite(
             continue
         if odd.any():
             whose = list(dict.fromkeys(names[rows[odd]]))
-            shown = ", ".join([*whose[:_MOST_NAMES], *(["…"] if whose[_MOST_NAMES:] else [])])
+            shown = some(whose, _MOST_NAMES)
             yield f"{metric} of {shown} came to NaN or infinity, so it is missing"
 
 

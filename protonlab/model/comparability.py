@@ -10,7 +10,7 @@ from protonlab.model.changes import CANNOT_TELL, CONFIDENCE, WITHIN_PERCENT
 from protonlab.model.filtered_kernels import filtered_alone
 from protonlab.model.metrics import Metric
 from protonlab.model.profile import Profile
-from protonlab.model.sentences import printable
+from protonlab.model.sentences import printable, some
 from protonlab.model.units import counted
 
 _MOST_NAMES = 3
@@ -55,11 +55,10 @@ def _on_filters(before: Profile, after: Profile) -> Iterator[str]:
     for word, profile, other in sides:
         names = filtered_alone([profile], [other])
         if names:
-            more = [f"{len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
             yield (
                 f"The filters differ, and {word} alone rejected "
-                f"{', '.join([*map(printable, names[:_MOST_NAMES]), *more])}: compared by compiled "
-                f"name, and what launch metadata says of it is missing {word}."
+                f"{some([*map(printable, names)], _MOST_NAMES)}: compared by compiled name, and "
+                f"what launch metadata says of it is missing {word}."
             )
 
 

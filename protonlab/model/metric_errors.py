@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Sequence
 
 from protonlab.model.frames import MetricColumn
+from protonlab.model.sentences import some
 
 _MOST_NAMES = 32
 
@@ -31,9 +32,9 @@ def unknown_metric(name: str, columns: Sequence[MetricColumn], known: Sequence[s
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return (
         f"{name!r} is not a metric of this profile.{hint}\n"
-        f"It recorded: {_listed(plain)}. Use {', '.join(known) or 'nothing'}, "
-        "a recorded metric, one by another (bytes/n_tokens), by time (n_tokens/s), "
-        "as a share (time/%, time/%parent), or util."
+        f"It recorded: {some(plain, _MOST_NAMES) or 'nothing'}. "
+        f"Use {', '.join(known) or 'nothing'}, a recorded metric, one by another "
+        "(bytes/n_tokens), by time (n_tokens/s), as a share (time/%, time/%parent), or util."
     )
 
 
@@ -43,9 +44,3 @@ def without_sum(name: str, column: str) -> str:
         f"{name!r} has no value here: {column} is a vector, text, or a property, which cannot be "
         "summed. profile.frames holds what each frame recorded"
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    shown = ", ".join(names[:_MOST_NAMES]) or "nothing"
-    return f"{shown} and {more} more" if more > 0 else shown

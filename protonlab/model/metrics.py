@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -91,6 +91,11 @@ class Metric:
         if found is None:
             raise MetricError(unknown_metric(name, columns, available_metrics(columns)))
         return found
+
+    @property
+    def is_better_high(self) -> bool:
+        """Whether more of it is good: of a rate or a share of the peak, not of time or amounts."""
+        return self.form == "util" or self.unit.endswith("/s")
 
     def values(self, sums: pd.DataFrame, parent: IntArray | None = None) -> FloatArray:
         """Compute the metric for each row of a table of sums.
@@ -257,6 +262,21 @@ def available_metrics(columns: Sequence[MetricColumn]) -> list[str]:
             names.append(f"{column.stem}/s" if not column.unit else f"{column.stem}/{column.unit}")
     suiting = (name for name in names if grammar.parse(name) is not None)
     return list(itertools.islice(suiting, MOST_METRICS))
+
+
+def metric_names(asked: Sequence[str] | str | None, default: Sequence[str]) -> list[str]:
+    """List the names that a person gave: one, several, or None for the default.
+
+    Raises
+    ------
+    MetricError
+        If these are no names.
+    """
+    if isinstance(asked, str):
+        return [asked]
+    if asked is not None and not isinstance(asked, Iterable):
+        raise MetricError(f"metrics={asked!r}; give names such as ['time/us', 'gbyte/s']")
+    return list(default if asked is None else asked)
 
 
 def _measured(column: MetricColumn) -> bool:

@@ -17,7 +17,7 @@ from protonlab.model.filters import KernelFilter
 from protonlab.model.frames import BoolArray, MetricColumn, check_columns, pruned
 from protonlab.model.info import ProfileInfo
 from protonlab.model.kernels import KERNEL_TEXT, hooked
-from protonlab.model.metrics import Metric, available_metrics
+from protonlab.model.metrics import Metric, available_metrics, metric_names
 from protonlab.model.repeats import NOT_REPEATED, Repeats
 from protonlab.model.saving import save_profile
 from protonlab.model.selection import matching_kernels, matching_subtrees, unmatched
@@ -108,8 +108,7 @@ class Profile:
         """
         if by not in ("frame", "kernel"):
             raise ProtonLabError(f"by={by!r}; use 'frame' or 'kernel'")
-        names = [metrics] if isinstance(metrics, str) else metrics
-        wanted = [self.metric(name) for name in (self.metrics if names is None else names)]
+        wanted = [self.metric(name) for name in metric_names(metrics, self.metrics)]
         table = self._sums.by_kernel if by == "kernel" else self._sums.by_frame(inclusive=inclusive)
         parent = self.frames["parent_id"].to_numpy() if by == "frame" else None
         text = list(KERNEL_TEXT if by == "kernel" else _FRAME_TEXT)

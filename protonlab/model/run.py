@@ -14,7 +14,7 @@ from protonlab.model.clock_alignment import align_clocks
 from protonlab.model.frames import MetricColumn
 from protonlab.model.job_ranks import JobRanks
 from protonlab.model.merged_trace import merged_trace
-from protonlab.model.metrics import Metric, available_metrics
+from protonlab.model.metrics import Metric, available_metrics, metric_names
 from protonlab.model.profile import Profile
 from protonlab.model.rank_frames import RankFrames
 from protonlab.model.rank_tables import MergedTree, by_rank, long_table
@@ -112,8 +112,7 @@ class Run(JobRanks):
         >>> run.to_dataframe("time/ms").groupby("rank")["time/ms"].sum()  # doctest: +SKIP
         """
         _check_by(by)
-        names = [metrics] if isinstance(metrics, str) else metrics or self.metrics
-        wanted = [self.metric(name) for name in names]
+        wanted = [self.metric(name) for name in metric_names(metrics, self.metrics)]
         return long_table(self._frames, self.profiles, wanted, by)
 
     def by_rank(self, metric: str = "time/us", *, by: By = "kernel") -> pd.DataFrame:

@@ -20,7 +20,7 @@ from protonlab.model.frames import BoolArray, FloatArray, IntArray
 from protonlab.model.metrics import Metric
 from protonlab.model.outliers import OUTLYING, robust_z
 from protonlab.model.rank_tables import MOST_CELLS, kernel_values
-from protonlab.model.sentences import on_ranks, printable
+from protonlab.model.sentences import on_ranks, printable, some
 from protonlab.model.units import counted, plain
 
 # A rank stands out from a ratio 10 % beyond the others' on, and farther where they differ, too.
@@ -229,9 +229,8 @@ def _apart(
             f"ratio {plain(ratio[at])})"
             for at in np.flatnonzero(far)
         ]
-        more = f" and {len(each) - _MOST_RANKS} more" if len(each) > _MOST_RANKS else ""
         yield (
-            f"{printable(str(label))} changed far more on {', '.join(each[:_MOST_RANKS])}{more} "
+            f"{printable(str(label))} changed far more on {some(each, _MOST_RANKS)} "
             f"than on the others (ratio {plain(near.min())} to {plain(near.max())})."
         )
         return

@@ -10,7 +10,7 @@ import numpy as np
 
 from protonlab.model.clocks import IDLE, STEADY
 from protonlab.model.rank_frames import RankFrames
-from protonlab.model.sentences import on_ranks, printable
+from protonlab.model.sentences import on_ranks, printable, some
 from protonlab.model.units import counted
 
 _MOST_NAMES = 4
@@ -62,9 +62,8 @@ def _differing(what: str, of_rank: Mapping[int, Hashable]) -> Iterator[str]:
             ranks[value].append(rank)
     if len(ranks) > 1:
         most = sorted(ranks.items(), key=lambda item: -len(item[1]))
-        parts = [f"{value} on {on_ranks(who)}" for value, who in most[:_MOST_NAMES]]
-        more = f", and {len(most) - _MOST_NAMES} more" if len(most) > _MOST_NAMES else ""
-        yield f"{what} is not the same everywhere: {', '.join(parts)}{more}."
+        parts = [f"{value} on {on_ranks(who)}" for value, who in most]
+        yield f"{what} is not the same everywhere: {some(parts, _MOST_NAMES)}."
 
 
 def _own_notes(of_rank: Mapping[int, Sequence[str]]) -> Iterator[str]:

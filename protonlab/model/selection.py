@@ -10,7 +10,7 @@ import pandas as pd
 from protonlab.errors import ProtonLabError
 from protonlab.model.filters import KernelFilter, compile_pattern
 from protonlab.model.frames import BoolArray, IntArray, ancestors, below
-from protonlab.model.sentences import printable
+from protonlab.model.sentences import printable, some
 
 _MOST_LABELS = 6
 
@@ -33,14 +33,13 @@ def unmatched(frames: pd.DataFrame, kernel_filter: KernelFilter) -> Iterator[str
     """Say which pattern of a filter finds no kernel, and what the kernels are called."""
     kernels = frames["label"][frames["kind"] == "kernel"]
     labels = [printable(str(label)) for label in kernels.unique()]
-    more = [f"and {len(labels) - _MOST_LABELS} more"] if len(labels) > _MOST_LABELS else []
     for option in ("include", "exclude"):
         pattern = getattr(kernel_filter, option)
         if labels and pattern is not None and not _found(frames, pattern).any():
             yield (
                 f"{option}={pattern} matches no kernel; patterns are anchored at the start of the "
                 "name, begin with .* to match anywhere. The kernels: "
-                f"{', '.join([*labels[:_MOST_LABELS], *more])}."
+                f"{some(labels, _MOST_LABELS)}."
             )
 
 

@@ -18,8 +18,13 @@ def listed(ranks: Sequence[int]) -> str:
     texts: list[str] = []
     for first, last in pieces:
         texts += [f"{first} to {last}"] if last > first + 1 else map(str, range(first, last + 1))
-    more = len(texts) - _MOST_RANKS
-    return ", ".join(texts[:_MOST_RANKS]) + (f" and {more} more" if more > 0 else "")
+    return some(texts, _MOST_RANKS)
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """Write the first of many names, and how many more there are: ``a, b and 3 more``."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def first_of(sentences: Sequence[str], most: int = 3) -> str:

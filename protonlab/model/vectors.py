@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from protonlab.model.frames import BoolArray, MetricColumn
+from protonlab.model.sentences import some
 
 # What Proton's name of a metric ends in where only its vectors are meant.
 VECTOR = " (vector)"
@@ -65,11 +66,10 @@ def vector_notes(frames: pd.DataFrame, columns: Sequence[MetricColumn]) -> Itera
     for column in columns:
         if column.raw.endswith(VECTOR):
             metric = column.raw.removesuffix(VECTOR)
-            whose = list(frames["name"][frames[column.column].notna()].unique())
-            shown = ", ".join([*map(str, whose[:_MOST_NAMES]), *["…"] * (len(whose) > _MOST_NAMES)])
+            whose = frames["name"][frames[column.column].notna()].unique()
             yield (
-                f"{metric} of {shown} is a vector, which has no sum, so {metric} is missing there: "
-                f"profile.frames[{column.column!r}] holds it"
+                f"{metric} of {some([*map(str, whose)], _MOST_NAMES)} is a vector, which has no "
+                f"sum, so {metric} is missing there: profile.frames[{column.column!r}] holds it"
             )
 
 

@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from protonlab.errors import ProtonLabError
+from protonlab.model.sentences import some
 
 _MOST_NAMES = 8
 _WANTED = "Give an .ipynb that Jupyter saved; protonlab view opens profiles, with --flame as a page"
@@ -56,8 +57,7 @@ def _beside(path: Path) -> str:
     if not path.parent.is_dir():
         return f"nor a folder {path.parent}"
     names = sorted(each.name for each in path.parent.glob("*.ipynb"))
-    shown = ", ".join([*names[:_MOST_NAMES], *(["…"] if len(names) > _MOST_NAMES else [])])
-    return f"in that folder lie {shown}" if names else "in that folder lies none"
+    return f"in that folder lie {some(names, _MOST_NAMES)}" if names else "in that folder lies none"
 
 
 def check_language(notebook: NotebookNode, path: Path) -> None:

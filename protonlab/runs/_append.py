@@ -11,6 +11,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.model import MetricColumn
 from protonlab.model.frames import columns_of_all
 from protonlab.model.parquet import parquet_table
+from protonlab.model.sentences import some
 from protonlab.model.units import counted
 from protonlab.runs._commits import Commit, Holding, parts_table, run_of
 from protonlab.runs._kernel_sums import KernelSums
@@ -212,11 +213,10 @@ def commit_run(store: Store, plan: Plan, batches: Sequence[Stored]) -> Appended:
 
 def differing_text(run: str, keys: Sequence[Key], where: str = "the archive") -> str:
     """Say that two contents claim the same place."""
-    shown = ", ".join(f"rank {rank} at step {step}" for rank, step in keys[:_MOST_KEYS])
-    more = f" and {len(keys) - _MOST_KEYS} more" if len(keys) > _MOST_KEYS else ""
+    shown = some([f"rank {rank} at step {step}" for rank, step in keys], _MOST_KEYS)
     return (
         f"{where} holds other contents of {counted(len(keys), 'profile')} of run {run!r} "
-        f"({shown}{more}), and nothing was changed. Give the run another name (name=), or "
+        f"({shown}), and nothing was changed. Give the run another name (name=), or "
         "replace=True to put this in its place"
     )
 

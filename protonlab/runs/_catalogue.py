@@ -16,6 +16,7 @@ from protonlab.model.frames import columns_of_all
 from protonlab.model.manifest import RankManifest
 from protonlab.model.rank_tables import check_sums
 from protonlab.model.run import Run
+from protonlab.model.sentences import some
 from protonlab.runs._commits import Commit, Holding, committed, holdings, read_commits, run_of
 from protonlab.runs._load_run import ARCHIVE_MARKER
 from protonlab.runs._parts import part_name
@@ -59,9 +60,8 @@ class Catalogue:
         except ValueError as error:
             raise ProfileFormatError(f"{url}: {ARCHIVE_MARKER} is no JSON ({error})") from None
         if about is None and names:
-            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             raise ProtonLabError(
-                f"{url} is no archive: it holds {', '.join(names[:_MOST_NAMES])}{more}, and no "
+                f"{url} is no archive: it holds {some(names, _MOST_NAMES)}, and no "
                 f"{ARCHIVE_MARKER}. Give an archive, or a folder that is empty or not there yet; a "
                 "run's folder is read by load_run() and appended by Archive(…).append()"
             )

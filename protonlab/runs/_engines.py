@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from protonlab.errors import MissingDependencyError, ProtonLabError
+from protonlab.model.sentences import some
 from protonlab.model.units import counted
 from protonlab.runs import _on_engine
 
@@ -115,9 +116,7 @@ def find_engines(shell: Any, ranks: Sequence[int] | Literal["all"]) -> Engines:
 
 def named(ranks: Sequence[int]) -> str:
     """Name engines by their numbers."""
-    shown = ", ".join(map(str, ranks[:_MOST_NAMED]))
-    more = f" and {len(ranks) - _MOST_NAMED} more" if len(ranks) > _MOST_NAMED else ""
-    return f"engine{'s' if len(ranks) > 1 else ''} {shown}{more}"
+    return f"engine{'s' if len(ranks) > 1 else ''} {some([*map(str, ranks)], _MOST_NAMED)}"
 
 
 def _offered(shell: Any, asked: str) -> tuple[Any, tuple[int, ...], bool]:

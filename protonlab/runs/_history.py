@@ -12,6 +12,7 @@ import pandas as pd
 from protonlab.errors import MetricError
 from protonlab.model import Metric
 from protonlab.model.frames import FloatArray
+from protonlab.model.sentences import some
 from protonlab.model.steps import step_ratio
 from protonlab.runs._change_points import segments
 from protonlab.runs._commits import Holding
@@ -137,6 +138,4 @@ def _unknown(store: Store, runs: Sequence[Holding], kernel: str, *, progress: bo
     close = difflib.get_close_matches(kernel, names, n=3)
     close += [name for name in names if kernel and kernel in name and name not in close][:3]
     hint = f" Did you mean {', '.join(map(repr, close))}?" if close else ""
-    more = len(names) - _LISTED
-    listed = ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
-    return f"no run has a kernel {kernel!r}.{hint} There are {listed or 'none'}"
+    return f"no run has a kernel {kernel!r}.{hint} There are {some(names, _LISTED) or 'none'}"

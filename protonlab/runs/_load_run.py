@@ -14,6 +14,7 @@ from protonlab.formats import load
 from protonlab.model import Profile, Trace
 from protonlab.model.manifest import MANIFEST_NAME, RankManifest
 from protonlab.model.run import Run
+from protonlab.model.sentences import some
 from protonlab.runs._ending import Ending
 from protonlab.runs._folder import Folder
 
@@ -173,11 +174,9 @@ def _no_manifest(place: Folder, names: Sequence[str]) -> str:
     if ARCHIVE_MARKER in names:
         return f"{place.url} is an archive; protonlab.Archive({place.url!r}) opens it"
     folders = [f"{name}/" for name in place.names("directory")]
-    held = [*names, *folders]
-    more = len(held) - _MOST_NAMES
-    text = ", ".join(held[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    held = some([*names, *folders], _MOST_NAMES)
     return (
         f"{place.url} holds no manifest of a rank (rank-00000.json), so it is no run's folder; "
-        f"`protonlab run` writes one. It holds: {text or 'nothing'}. Files that Proton itself "
+        f"`protonlab run` writes one. It holds: {held or 'nothing'}. Files that Proton itself "
         "wrote make a run with Run.from_profiles({0: load(…), 1: load(…)})"
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from protonlab.model.sentences import some
 from protonlab.runs._commits import Holding
 
 _DISTINCT = ("started", "gpu", "versions")
@@ -55,8 +56,7 @@ def difference(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> str:
     old, new = before["versions"], after["versions"]
     changed = [name for name in old if name in new and old[name] != new[name]]
     said += [f"{name} {old[name]} → {new[name]}" for name in changed]
-    more = len(said) - _MOST
-    return ", ".join(said[:_MOST]) + (f" and {more} more" if more > 0 else "")
+    return some(said, _MOST)
 
 
 def runs_table(holdings: Sequence[Holding]) -> pd.DataFrame:

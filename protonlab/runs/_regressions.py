@@ -12,6 +12,7 @@ import pandas as pd
 
 from protonlab.model import Metric
 from protonlab.model.frames import FloatArray
+from protonlab.model.sentences import some
 from protonlab.model.units import counted
 from protonlab.runs._change_points import segments
 from protonlab.runs._commits import Holding
@@ -82,10 +83,9 @@ def regressions(
 
 
 def _warn_of(gone: Sequence[str], run: str) -> None:
-    more = f" and {len(gone) - _MOST_GONE} more" if len(gone) > _MOST_GONE else ""
     warnings.warn(
         f"{counted(len(gone), 'kernel')} had become slower and not faster again, but the newest "
-        f"run, {run!r}, is without: {', '.join(gone[:_MOST_GONE])}{more}. If it is of another job, "
+        f"run, {run!r}, is without: {some(gone, _MOST_GONE)}. If it is of another job, "
         "leave it out with runs=",
         UserWarning,
         stacklevel=4,
@@ -98,7 +98,7 @@ def _standing(
     """Find the last step for the worse that is more than the threshold and was not taken back."""
     number = segments(series)
     last = number.max(initial=-1)
-    worse = 1.0 if costs(metric) else -1.0
+    worse = -1.0 if metric.is_better_high else 1.0
     bound = np.log1p(threshold)
     level = [np.median(series[number == segment]) for segment in range(last + 1)]
     for segment in range(last, 0, -1):
@@ -128,8 +128,3 @@ def _standing(
             or None,
         }
         return
-
-
-def costs(metric: Metric) -> bool:
-    """Whether more of a metric is worse: of a time, not of a rate or a share of the peak."""
-    return metric.form not in ("util", "util_bound") and not metric.unit.endswith("/s")

@@ -28,7 +28,7 @@ from protonlab.views.names import (
 from protonlab.views.rank_bars import rank_bars
 from protonlab.views.ranking import Ranking, ranking
 from protonlab.views.reference_lines import Lines, ReferenceLine, reference_lines
-from protonlab.views.selection import check_top, more_than, no_kernels_of
+from protonlab.views.selection import check_count, more_than, no_kernels_of
 from protonlab.views.sources import keeps_sources
 from protonlab.views.stack import groups_and_stack, has_negative, parts_of
 
@@ -93,7 +93,7 @@ def bars(
     >>> protonlab.bars(protonlab.compare(run1, run2))  # doctest: +SKIP
     >>> protonlab.bars(protonlab.load_run("runs/tonight"))  # doctest: +SKIP
     """
-    check_top(top)
+    check_count("top", top)
     if isinstance(profile, Run):
         if lines is not None or everything:
             raise ProtonLabError(

@@ -16,7 +16,6 @@ from protonlab.model.units import counted, plain
 from protonlab.views import theme
 from protonlab.views.bar_layout import legend_rows
 from protonlab.views.boxes import box_traces
-from protonlab.views.differences import is_better_high
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.hover import caption, hover_text
 from protonlab.views.layout import (
@@ -36,7 +35,7 @@ from protonlab.views.names import (
     told_apart,
 )
 from protonlab.views.rank_words import WAITING, collective_names, rank_name, run_notes, where_of
-from protonlab.views.selection import check_top, more_than
+from protonlab.views.selection import check_count, more_than
 from protonlab.views.sources import keeps_sources
 
 _MOST_COLUMNS = 128
@@ -111,7 +110,7 @@ def heatmap(run: Run, *, metric: str = "time", top: int = 20) -> HeatmapFigure:
             f"a heat map is of a Run, not of a {type(run).__name__}: load_run(folder), or "
             "Run.from_profiles({0: first, 1: second})"
         )
-    check_top(top)
+    check_count("top", top)
     wanted = run.metric(metric)
     title = title_of(
         run.name, f"{caption(wanted)} by kernel and rank, colour: × the median", where_of(run)
@@ -232,7 +231,7 @@ def _role(metric: Metric, value: float, middle: float) -> str:
     if not middle > 0 or abs(value - middle) <= _SAME * middle:
         return "unchanged"
     ratio = value / middle
-    cost = (1 / ratio if ratio > 0 else math.inf) if is_better_high(metric) else ratio
+    cost = (1 / ratio if ratio > 0 else math.inf) if metric.is_better_high else ratio
     return theme.role_of_difference("changed", cost)
 
 
@@ -241,7 +240,7 @@ def _words(metric: Metric) -> dict[str, str]:
     above = ("over 1.5 ×", "1.1 to 1.5 ×", "1.01 to 1.1 ×")
     below = ("0.91 to 0.99 ×", "0.67 to 0.91 ×", "under 0.67 ×")
     keys = ("slower_most", "slower_more", "slower"), ("faster", "faster_more", "faster_most")
-    if is_better_high(metric):
+    if metric.is_better_high:
         keys = (keys[1][::-1], keys[0][::-1])
     return {
         **dict(zip(keys[0], above, strict=True)),

@@ -60,12 +60,17 @@ def overlap_by_tokens(
     Raises
     ------
     ProtonLabError
-        If the sweep holds no such kernel or K, or `show` is neither.
+        If this is no sweep, it holds no such kernel or K, or `show` is neither.
 
     Examples
     --------
     >>> protonlab.overlap_by_tokens(protonlab.recorded.epilogue_sweep(), k=256)  # doctest: +SKIP
     """
+    if not isinstance(sweep, EpilogueSweep):
+        raise ProtonLabError(
+            f"overlap_by_tokens() draws an EpilogueSweep, not a {type(sweep).__name__}; "
+            "sweep_epilogue() measures one, load() reads one"
+        )
     if show not in ("gbyte/s", "difference"):
         raise ProtonLabError(f"show={show!r}; give 'gbyte/s' or 'difference'")
     table = sweep.to_dataframe()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from protonlab.errors import ProtonLabError
 from protonlab.model import Metric, VariantComparison
 from protonlab.model.frames import FloatArray
 from protonlab.model.running import RunningMedian, running_median
@@ -67,12 +68,17 @@ def pairs(
     Raises
     ------
     ProtonLabError
-        If a line is no finite number.
+        If `comparison` is something else, or a line is no finite number.
 
     Examples
     --------
     >>> protonlab.pairs(comparison, lines={"copy, measured": 4250})  # doctest: +SKIP
     """
+    if not isinstance(comparison, VariantComparison):
+        raise ProtonLabError(
+            f"pairs() draws what compare_variants() measured, not a {type(comparison).__name__}; "
+            "bars() draws a comparison of two profiles"
+        )
     metric = comparison.metric
     heading = title_of(
         title or " against ".join(comparison.names),

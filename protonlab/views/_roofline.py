@@ -12,6 +12,7 @@ import pandas as pd
 from protonlab.errors import ProtonLabError
 from protonlab.model import Profile
 from protonlab.model.roofs import Roofs, cached_roofs
+from protonlab.model.sentences import some
 from protonlab.model.units import counted
 from protonlab.views import theme
 from protonlab.views._roofline_axes import log_axis, reach_of, roof_labels, roof_lines
@@ -21,7 +22,7 @@ from protonlab.views.figure import ProfileFigure
 from protonlab.views.hover import hover_text, metric_lines, share
 from protonlab.views.layout import AXIS_ROOM, empty_layout, layout_of, title_of
 from protonlab.views.names import cleaned, escaped, shortened, told_apart
-from protonlab.views.selection import check_top, more_than, select
+from protonlab.views.selection import check_count, more_than, select
 from protonlab.views.sources import keeps_sources
 
 _ROWS = 18  # the figure is so many rows of a flame graph high
@@ -113,7 +114,7 @@ def _check(profile: object, roofs: object, top: int) -> None:
         raise ProtonLabError(
             f"roofs={roofs!r}; give what measure_roofs() or Roofs.load() returns, or leave it out"
         )
-    check_top(top)
+    check_count("top", top)
 
 
 def _notes(points: Points, number: int) -> list[str]:
@@ -132,10 +133,8 @@ def _notes(points: Points, number: int) -> list[str]:
         (points.without, "without flops or bytes"),
     ):
         if names_of:
-            some = [shortened(name, 24) for name in names_of[:_MOST_NAMES]]
-            more = len(names_of) - len(some)
-            rest = f" and {more} more" if more else ""
-            notes.append(f"{counted(len(names_of), 'kernel')} {lack}: {', '.join(some)}{rest}.")
+            shown = some([shortened(name, 24) for name in names_of], _MOST_NAMES)
+            notes.append(f"{counted(len(names_of), 'kernel')} {lack}: {shown}.")
     return notes
 
 

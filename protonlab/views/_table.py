@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
-from protonlab.errors import MetricError, ProtonLabError
+from protonlab.errors import ProtonLabError
 from protonlab.model import Metric, Profile, Run
 from protonlab.model.comparison import Comparison
-from protonlab.model.metrics import MOST_METRICS
+from protonlab.model.metrics import MOST_METRICS, metric_names
 from protonlab.views.columns import Column, column_of, full_name, kernel_column
 from protonlab.views.compared_table import compared_table
 from protonlab.views.kernel_table import KernelTable
 from protonlab.views.rank_table import rank_table
-from protonlab.views.selection import check_top, more_than, no_kernels_of, select
+from protonlab.views.selection import check_count, more_than, no_kernels_of, select
 from protonlab.views.sources import keeps_sources
 
 
@@ -57,7 +57,7 @@ def table(
     --------
     >>> protonlab.table(profile, metrics=["time/us", "gbyte/s", "util"])  # doctest: +SKIP
     """
-    check_top(top)
+    check_count("top", top)
     if isinstance(profile, Run):
         return rank_table(profile, metrics, top)
     if isinstance(profile, Comparison):
@@ -108,13 +108,8 @@ def _why_no_util(profile: Profile) -> str:
 
 def _wanted(profile: Profile, metrics: Sequence[str] | str | None) -> list[Metric]:
     """Read metric names, each once; by default the profile's own choice."""
-    if metrics is None:
-        metrics = _default_names(profile)
-    elif isinstance(metrics, str):
-        metrics = [metrics]
-    elif not isinstance(metrics, Iterable):
-        raise MetricError(f"metrics={metrics!r}; give names such as ['time/us', 'gbyte/s']")
-    return list({metric.name: metric for metric in map(profile.metric, metrics)}.values())
+    names = dict.fromkeys(metric_names(metrics, _default_names(profile)))
+    return [profile.metric(name) for name in names]
 
 
 def _default_names(profile: Profile) -> list[str]:

@@ -31,6 +31,7 @@ from protonlab.views.layout import (
     title_of,
 )
 from protonlab.views.names import cleaned, escaped, shortened
+from protonlab.views.selection import check_count
 from protonlab.views.sources import keeps_sources
 
 _LONGEST_SCOPE = 30
@@ -149,9 +150,8 @@ def _check(trace: object, max_lanes: int, max_boxes: int) -> None:
         )
     if not isinstance(trace, Trace):
         raise ProtonLabError(f"timeline() draws a Trace, not {type(trace).__name__}; see load()")
-    for name, value, least in (("max_lanes", max_lanes, 1), ("max_boxes", max_boxes, 100)):
-        if value < least:
-            raise ProtonLabError(f"{name}={value}; give at least {least}")
+    check_count("max_lanes", max_lanes)
+    check_count("max_boxes", max_boxes, 100)
 
 
 def _figure(source: _Source, part: tuple[float, float]) -> TimelineFigure:

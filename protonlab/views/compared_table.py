@@ -16,7 +16,6 @@ from protonlab.views.columns import (
     kernel_column,
     unit_of,
 )
-from protonlab.views.differences import is_better_high
 from protonlab.views.kernel_table import KernelTable
 from protonlab.views.selection import more_than
 
@@ -73,7 +72,7 @@ def value_columns(comparison: Comparison, listed: pd.DataFrame) -> list[Column]:
                 f"+{text}" if value > 0 else text
                 for text, value in zip(cells_of(metric, difference, scale), difference, strict=True)
             ),
-            _bars(-difference if is_better_high(metric) else difference),
+            _bars(-difference if metric.is_better_high else difference),
         ),
     ]
 

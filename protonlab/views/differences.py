@@ -10,11 +10,6 @@ from protonlab.model.changes import NO_VALUE
 from protonlab.views import theme
 
 
-def is_better_high(metric: Metric) -> bool:
-    """Whether more of a metric is good: rates and shares of a peak, not times and amounts."""
-    return metric.form == "util" or (metric.form == "ratio" and metric.unit.endswith("/s"))
-
-
 def difference_roles(metric: Metric, changes: Iterable[str], ratios: Iterable[float]) -> list[str]:
     """Key into `theme.DIFFERENCES` for each change; red is what costs more, or does less.
 
@@ -32,9 +27,9 @@ def difference_roles(metric: Metric, changes: Iterable[str], ratios: Iterable[fl
             continue
         if math.isnan(ratio) and change == "changed":
             # It was zero before.
-            roles.append("faster_most" if is_better_high(metric) else "slower_most")
+            roles.append("faster_most" if metric.is_better_high else "slower_most")
             continue
-        cost = (1 / ratio if ratio else math.inf) if is_better_high(metric) else ratio
+        cost = (1 / ratio if ratio else math.inf) if metric.is_better_high else ratio
         roles.append(theme.role_of_difference(str(change), cost))
     return roles
 
@@ -43,7 +38,7 @@ def difference_words(metric: Metric) -> dict[str, str]:
     """Words of the legend where they are not slower and faster."""
     if metric.unit == "s":
         return {}
-    slower, faster = ("lower", "higher") if is_better_high(metric) else ("more", "less")
+    slower, faster = ("lower", "higher") if metric.is_better_high else ("more", "less")
     return {
         key: role.name.replace("slower", slower).replace("faster", faster)
         for key, role in theme.DIFFERENCES.items()

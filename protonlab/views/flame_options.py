@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from protonlab.errors import ProtonLabError
+from protonlab.views.selection import check_count
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,4 @@ class FlameOptions:
             raise ProtonLabError(f"root={self.root!r}; use 'top' or 'bottom'")
         if self.order not in ("recorded", "widest"):
             raise ProtonLabError(f"order={self.order!r}; use 'recorded' or 'widest'")
-        boxes = self.max_boxes
-        if isinstance(boxes, bool) or not isinstance(boxes, int) or boxes < 2:
-            raise ProtonLabError(f"max_boxes={boxes!r}; give a whole number, at least 2")
+        check_count("max_boxes", self.max_boxes, 2)

@@ -11,6 +11,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.model import Profile
 from protonlab.model.filters import compile_pattern
 from protonlab.model.kernels import KERNEL_TEXT
+from protonlab.model.sentences import some
 from protonlab.views.names import shortened
 from protonlab.views.selection import Selection
 
@@ -93,10 +94,9 @@ def _matches(frames: pd.DataFrame, by: str, shown: np.ndarray) -> pd.Series:
     named = {pair: _group(regex, pair) for pair in pairs}
     if pairs and not any(name is not None for name in named.values()):
         labels = sorted({shortened(label, _LONGEST_NAME) for label, _ in pairs})
-        more = f" and {len(labels) - _MOST_NAMES} more" if len(labels) > _MOST_NAMES else ""
         raise ProtonLabError(
             f"by={by!r} is none of {', '.join(WORDS)}, and as a regular expression it matches no "
-            f"kernel. Kernels: {', '.join(labels[:_MOST_NAMES])}{more}"
+            f"kernel. Kernels: {some(labels, _MOST_NAMES)}"
         )
     groups = [
         REST if named[pair] is None else named[pair]

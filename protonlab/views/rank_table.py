@@ -9,6 +9,7 @@ import pandas as pd
 
 from protonlab.errors import ProtonLabError
 from protonlab.model import Run
+from protonlab.model.metrics import metric_names
 from protonlab.model.units import MISSING
 from protonlab.views.columns import (
     Column,
@@ -39,7 +40,7 @@ def rank_table(run: Run, metrics: Sequence[str] | str | None, top: int) -> Kerne
     ProtonLabError
         If several metrics are given.
     """
-    names = [metrics] if isinstance(metrics, str) else [*(metrics or ("time",))]
+    names = metric_names(metrics, ["time"])
     if len(names) != 1:
         raise ProtonLabError(
             f"metrics={metrics!r}: the table of a run is of one metric; run.to_dataframe() and "

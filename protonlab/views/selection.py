@@ -70,10 +70,10 @@ def no_kernels_of(view: str, subject: object) -> ProtonLabError:
     return ProtonLabError(f"{view}() takes a profile, a comparison or a run, not a {kind}{hint}")
 
 
-def check_top(top: object) -> None:
-    """Refuse a number of kernels, or other things, that is none."""
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise ProtonLabError(f"top={top!r}; give a whole number, at least 1")
+def check_count(name: str, value: object, least: int = 1) -> None:
+    """Refuse an argument that is no number of things."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ProtonLabError(f"{name}={value!r}; give a whole number, at least {least}")
 
 
 def more_than(top: int, number: int, thing: str = "kernel") -> list[str]:

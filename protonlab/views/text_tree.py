@@ -19,7 +19,6 @@ from protonlab.model.frames import FloatArray
 from protonlab.model.units import counted
 from protonlab.views.columns import Column, column_of
 from protonlab.views.compared_table import ratio_text, value_columns
-from protonlab.views.differences import is_better_high
 from protonlab.views.names import cleaned, shortened
 
 Order = Literal["recorded", "widest"]
@@ -159,7 +158,7 @@ def comparison_tree(
     columns = value_columns(comparison, shown)
     changes = [str(change) for change in shown["change"]]
     more = np.sign(shown["difference"].to_numpy(dtype=np.float64))
-    if is_better_high(comparison.metric):
+    if comparison.metric.is_better_high:
         more = -more
     tones = tuple(
         "dim" if change in _NO_DIFFERENCE else "red" if sign > 0 else "blue"

@@ -7,7 +7,7 @@ from builders import SMALL, document, frame, kernel
 
 import protonlab
 from protonlab.errors import MetricError
-from protonlab.model import Profile
+from protonlab.model import Metric, MetricColumn, Profile
 
 ROOT, MLP, MATMUL, PLAIN, ATTN, METADATA, ATTENTION = 0, 1, 2, 3, 4, 5, 8
 
@@ -215,3 +215,13 @@ def test_the_root_is_no_share_of_a_parent(small: Profile) -> None:
     shares = small.to_dataframe("time/%parent")["time/%parent"]
     assert np.isnan(shares[0])
     assert shares[1] == 60
+
+
+@pytest.mark.parametrize(
+    ("name", "is_better_high"),
+    [("gbyte/s", True), ("util", True), ("n_tokens/s", True), ("time/us", False),
+     ("bytes", False), ("bytes/n_tokens", False), ("time/%", False)],
+)  # fmt: skip
+def test_which_way_is_better(name: str, is_better_high: bool) -> None:
+    columns = [MetricColumn.from_raw(raw) for raw in ("time (ns)", "bytes", "flops16", "n_tokens")]
+    assert Metric.parse(name, columns).is_better_high == is_better_high

@@ -8,7 +8,7 @@ import pytest
 from builders import SMALL, document, frame, kernel
 
 import protonlab
-from protonlab.errors import ProtonLabError
+from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model import KernelFilter, MetricColumn, Profile, ProfileInfo
 
 
@@ -37,6 +37,13 @@ def test_kernels_are_summed_over_the_tree_slowest_first() -> None:
     table = profile.to_dataframe(["time/ns", "gbyte/s", "time/%"], by="kernel")
     assert table["gbyte/s"].iloc[1] == 5 / 40  # summed bytes by summed time
     assert table["time/%"].tolist() == pytest.approx([100 * 100 / 140, 100 * 40 / 140])
+
+
+@pytest.mark.parametrize("wrong", [3, 3.5, True])
+def test_metrics_that_are_no_names(small: Profile, wrong: Any) -> None:
+    for asked in (small, protonlab.Run.from_profiles({0: small, 1: small})):
+        with pytest.raises(MetricError, match="give names such as"):
+            asked.to_dataframe(wrong)
 
 
 def test_a_kernel_on_two_devices_is_one_row() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import math
 
 import pytest
+from small_profiles import hand
 from sweeps import SHORT, synthetic_sweep
 
 from protonlab import recorded
@@ -73,6 +74,11 @@ def test_longest_k_by_default() -> None:
 def test_what_is_not_there(wrong: dict[str, object], says: str) -> None:
     with pytest.raises(ProtonLabError, match=says):
         overlap_by_tokens(SWEEP, **wrong)  # type: ignore[arg-type]
+
+
+def test_only_a_sweep_has_tokens() -> None:
+    with pytest.raises(ProtonLabError, match=r"not a Profile; sweep_epilogue\(\) measures one"):
+        overlap_by_tokens(hand())  # type: ignore[arg-type]
 
 
 def test_empty_sweep_is_a_sentence() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from small_profiles import hand
 from sweeps import synthetic_comparison
 
 from protonlab.errors import ProtonLabError
+from protonlab.model import compare
 from protonlab.model.running import running_median
 from protonlab.views import pairs, picture_of
 from protonlab.views.theme import DARK_TWINS
@@ -93,3 +95,8 @@ def test_every_colour_has_a_dark_twin() -> None:
 def test_line_that_is_none(value: object) -> None:
     with pytest.raises(ProtonLabError, match="is no line"):
         pairs(synthetic_comparison(1.0, 2.0), lines={"x": value})  # type: ignore[dict-item]
+
+
+def test_profiles_and_their_comparisons_have_no_pairs() -> None:
+    with pytest.raises(ProtonLabError, match=r"not a Comparison; bars\(\) draws a comparison"):
+        pairs(compare(hand(), hand()))  # type: ignore[arg-type]

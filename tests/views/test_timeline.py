@@ -115,8 +115,9 @@ def test_profile_is_refused_with_the_view_that_draws_it() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_boxes": 10}, "max_boxes=10; give at least 100"),
-        ({"max_lanes": 0}, "max_lanes=0; give at least 1"),
+        ({"max_boxes": 10}, "max_boxes=10; give a whole number, at least 100"),
+        ({"max_boxes": None}, "max_boxes=None; give a whole number, at least 100"),
+        ({"max_lanes": 0}, "max_lanes=0; give a whole number, at least 1"),
         ({"lanes": "("}, "lanes is not a regular expression"),
         ({"clock_mhz": 1980}, "clock_mhz=1980, but this trace is in ns"),
     ],
