@@ -128,12 +128,13 @@ def _show_other(file: Path, found: Any, page: Path | None) -> None:
 
 
 def _sweep_views(sweep: EpilogueSweep) -> Iterator[Any]:
-    """Draw each kernel at each K, and then tell every case."""
+    """Draw each kernel at each shape, and then tell every case."""
     from protonlab.display import InWords
     from protonlab.views import overlap_by_tokens
 
-    for kernel, k in dict.fromkeys((case.kernel, case.k) for case in sweep.cases):
-        yield overlap_by_tokens(sweep, kernel=kernel, k=k)
+    shapes = dict.fromkeys((case.kernel, case.k, case.n, case.experts) for case in sweep.cases)
+    for kernel, k, n, experts in shapes:
+        yield overlap_by_tokens(sweep, kernel=kernel, k=k, n=n, experts=experts)
     yield InWords(str(sweep), f"<pre>{html.escape(str(sweep))}</pre>")
 
 

@@ -18,6 +18,7 @@ from protonlab.model.compiled import CompiledComparison
 from protonlab.model.frames import FloatArray
 from protonlab.model.info import ProfileInfo
 from protonlab.model.sweep_document import write_sweep
+from protonlab.model.sweep_shapes import crossings, of_shape, several_shapes
 from protonlab.model.units import MISSING, counted
 from protonlab.model.variants import VariantComparison
 
@@ -142,7 +143,8 @@ class EpilogueSweep:
         if not self.comparisons:
             return "\n".join([repr(self), *self.left_out])
         table = self._table
-        shown = table[["kernel", "k", "tokens", "gbyte_s_overlap", "gbyte_s_serial"]].round(0)
+        which = ["kernel", "k", *several_shapes(table), "tokens"]
+        shown = table[[*which, "gbyte_s_overlap", "gbyte_s_serial"]].round(0)
         shown["overlap, %"] = (100 * (1 / table["ratio"] - 1)).round(2)
         shown["interval, %"] = [
             MISSING if math.isnan(low) else f"{100 / high - 100:+.2f} to {100 / low - 100:+.2f}"
@@ -233,21 +235,21 @@ class EpilogueSweep:
         ]
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
-    def crossings(self, kernel: str, k: int) -> tuple[float, ...]:
-        """Tokens an expert at which overlap changes from slower to faster or back.
+    def crossings(
+        self, kernel: str, k: int, *, n: int | None = None, experts: int | None = None
+    ) -> tuple[float, ...]:
+        """Tokens an expert at which overlap changes from slower to faster or back, at one shape.
 
         Between two measured sizes on a logarithmic scale of tokens; only where the intervals of
-        both exclude a tie, so that noise makes no crossing.
+        both exclude a tie, so that noise makes no crossing. `n` and `experts` are the largest that
+        were measured unless they are given.
+
+        Raises
+        ------
+        ProtonLabError
+            If the sweep has other kernels or shapes alone.
         """
-        table = self._table
-        rows = table[(table["kernel"] == kernel) & (table["k"] == k)].sort_values("tokens")
-        sure = rows[(rows["ratio_low"] > 1) | (rows["ratio_high"] < 1)]
-        at, ratio = np.log2(sure["tokens"].to_numpy(float)), np.log(sure["ratio"].to_numpy(float))
-        return tuple(
-            float(2 ** (at[i] - ratio[i] * (at[i + 1] - at[i]) / (ratio[i + 1] - ratio[i])))
-            for i in range(len(at) - 1)
-            if ratio[i] * ratio[i + 1] < 0
-        )
+        return crossings(of_shape(self._table, kernel, k, n, experts))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it; `load` reads it back, whatever the format.

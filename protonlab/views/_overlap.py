@@ -10,6 +10,8 @@ import pandas as pd
 
 from protonlab.errors import ProtonLabError
 from protonlab.model.epilogue_sweep import OVERLAP, SERIAL, EpilogueSweep
+from protonlab.model.sweep_shapes import crossings, of_shape, several_shapes
+from protonlab.model.units import counted
 from protonlab.views import theme
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.layout import chart_layout, empty_layout, fixed_axis, title_of
@@ -40,6 +42,8 @@ def overlap_by_tokens(
     *,
     kernel: str = "ours",
     k: int | None = None,
+    n: int | None = None,
+    experts: int | None = None,
     show: Shown = "gbyte/s",
 ) -> OverlapFigure:
     """Draw a sweep against tokens per expert, overlap on and off, and mark where they cross.
@@ -50,8 +54,9 @@ def overlap_by_tokens(
         From `sweep_epilogue`, `protonlab.recorded.epilogue_sweep` or `load`.
     kernel
         ``"ours"`` or ``"upstream"``.
-    k
-        Columns of the weights; by default the longest that was measured.
+    k, n, experts
+        Columns and rows of the weights, and how many experts; by default the largest K that was
+        measured, the largest N at that K, and the most experts there.
     show
         ``"gbyte/s"``: medians of both settings, in bands from the 5 % to the 95 % quantile of
         their samples. ``"difference"``: how much more bandwidth overlap gives, in percent, in the
@@ -60,7 +65,7 @@ def overlap_by_tokens(
     Raises
     ------
     ProtonLabError
-        If this is no sweep, it holds no such kernel or K, or `show` is neither.
+        If this is no sweep, it holds no such kernel or shape, or `show` is neither.
 
     Examples
     --------
@@ -74,31 +79,26 @@ def overlap_by_tokens(
     if show not in ("gbyte/s", "difference"):
         raise ProtonLabError(f"show={show!r}; give 'gbyte/s' or 'difference'")
     table = sweep.to_dataframe()
-    rows = _rows(table, kernel, k)
-    shown_k = int(rows["k"].iloc[0]) if len(rows) else 0
+    rows = of_shape(table, kernel, k, n, experts)
     what = "bandwidth" if show == "gbyte/s" else "what overlap gives"
     named = "our kernel" if kernel == "ours" else "upstream's kernel"
-    title = title_of("epilogue overlap", what, f"{named}, K = {shown_k}", sweep.info.gpu)
+    title = title_of(
+        "epilogue overlap", what, ", ".join([named, *_shape(rows, table)]), sweep.info.gpu
+    )
     if rows.empty:
         return OverlapFigure(layout=empty_layout("sweep", title, "The sweep holds no case."))
-    crossings = sweep.crossings(kernel, shown_k)
+    crossed = crossings(rows)
     drawn = list(_bandwidth(rows) if show == "gbyte/s" else _difference(rows))
-    figure = OverlapFigure(data=drawn, layout=_layout(rows, drawn, title, show, crossings, sweep))
-    figure._words = _said(rows, crossings)
+    figure = OverlapFigure(data=drawn, layout=_layout(rows, drawn, title, show, crossed, sweep))
+    figure._words = _said(rows, crossed)
     return figure
 
 
-def _rows(table: pd.DataFrame, kernel: str, k: int | None) -> pd.DataFrame:
-    if table.empty:
-        return table
-    found = table[table["kernel"] == kernel]
-    ks = sorted(int(each) for each in found["k"].unique())
-    if found.empty or (k is not None and k not in ks):
-        measured = table[["kernel", "k"]].drop_duplicates().itertuples(index=False)
-        legal = ", ".join(f"kernel={each.kernel!r} with k={each.k}" for each in measured)
-        asked = f"kernel={kernel!r}" + (f", k={k}" if k is not None else "")
-        raise ProtonLabError(f"{asked} is not in this sweep; it has {legal}")
-    return found[found["k"] == (ks[-1] if k is None else k)].sort_values("tokens")
+def _shape(rows: pd.DataFrame, table: pd.DataFrame) -> Iterator[str]:
+    """Say which shape was chosen: K, and what else the sweep has several of."""
+    for name in ("k", *several_shapes(table)) if len(rows) else ():
+        value = rows[name].iloc[0]
+        yield counted(value, "expert") if name == "experts" else f"{name.upper()} = {value}"
 
 
 def _bandwidth(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -173,10 +173,10 @@ def _layout(
     drawn: Sequence[dict[str, Any]],
     title: str,
     show: Shown,
-    crossings: Sequence[float],
+    crossed: Sequence[float],
     sweep: EpilogueSweep,
 ) -> dict[str, Any]:
-    said = _said(rows, crossings)
+    said = _said(rows, crossed)
     notes = [f"{said[0].upper()}{said[1:]}.", f"Measured on {sweep.where}, in interleaved pairs."]
     layout = chart_layout("sweep", title, _ROWS, notes)
     values = [value for trace in drawn for value in trace["y"]] + [0.0] * (show == "difference")
@@ -192,12 +192,12 @@ def _layout(
         "ticktext": [f"{count:,}" for count in tokens],
     }
     layout["yaxis"] = fixed_axis(unit, [low, high + padding])
-    layout["shapes"] = [_upright(crossing) for crossing in crossings]
+    layout["shapes"] = [_upright(crossing) for crossing in crossed]
     if show == "difference":
         layout["shapes"].append(_level())
-    words = "they cross at about {:.0f} tokens" if len(crossings) == 1 else "{:.0f} tokens"
-    for at in crossings:  # the first of several gives way to the next
-        gives_way = len(crossings) > 1 and at == min(crossings)
+    words = "they cross at about {:.0f} tokens" if len(crossed) == 1 else "{:.0f} tokens"
+    for at in crossed:  # the first of several gives way to the next
+        gives_way = len(crossed) > 1 and at == min(crossed)
         layout["annotations"].append(_crossing(at, words.format(at), ends, to_left=gives_way))
     return layout
 
@@ -223,7 +223,7 @@ def _crossing(at: float, words: str, ends: Sequence[float], *, to_left: bool) ->
     }
 
 
-def _said(rows: pd.DataFrame, crossings: Sequence[float]) -> str:
+def _said(rows: pd.DataFrame, crossed: Sequence[float]) -> str:
     """Say at how many sizes which setting is faster, and where that changes."""
     gains, costs = rows["ratio_high"] < 1, rows["ratio_low"] > 1
     count = len(rows)
@@ -234,8 +234,8 @@ def _said(rows: pd.DataFrame, crossings: Sequence[float]) -> str:
     ties = count - int((gains | costs).sum())
     if ties:
         parts.append(f"the interval holds a tie at {ties}")
-    if crossings:
-        parts.append("they cross at about " + " and ".join(f"{at:.0f}" for at in crossings))
+    if crossed:
+        parts.append("they cross at about " + " and ".join(f"{at:.0f}" for at in crossed))
     return "; ".join(parts)
 
 

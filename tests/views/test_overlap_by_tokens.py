@@ -76,6 +76,29 @@ def test_what_is_not_there(wrong: dict[str, object], says: str) -> None:
         overlap_by_tokens(SWEEP, **wrong)  # type: ignore[arg-type]
 
 
+def test_each_shape_of_a_file_is_drawn_alone() -> None:
+    narrow = {
+        dataclasses.replace(case, n=2944, experts=32): comparison
+        for case, comparison in SWEEP.comparisons.items()
+        if case.tokens > 4
+    }
+    both = dataclasses.replace(SWEEP, comparisons={**SWEEP.comparisons, **narrow})
+    assert both.crossings("ours", 256) == SWEEP.crossings("ours", 256)
+    assert both.crossings("ours", 256, n=2944) == SWEEP.crossings("ours", 256)
+    tokens = {
+        n: [list(trace.x) for trace in overlap_by_tokens(both, k=256, n=n).data if trace.showlegend]
+        for n in (None, 5760, 2944)
+    }
+    assert tokens == {None: [[1, 4, 16, 64]] * 2, 5760: [[1, 4, 16, 64]] * 2, 2944: [[16, 64]] * 2}
+    title = overlap_by_tokens(both, experts=32).layout.title.text
+    assert "K = 5760, N = 2944, 32 experts" in title
+    with pytest.raises(ProtonLabError, match="k=256 and n=2944 and experts=32"):
+        overlap_by_tokens(both, n=128)
+    heading, *rows = str(both).splitlines()[1:-1]
+    assert heading.split()[:5] == ["kernel", "k", "n", "experts", "tokens"]
+    assert len({tuple(row.split()[:5]) for row in rows}) == len(both.cases)
+
+
 def test_only_a_sweep_has_tokens() -> None:
     with pytest.raises(ProtonLabError, match=r"not a Profile; sweep_epilogue\(\) measures one"):
         overlap_by_tokens(hand())  # type: ignore[arg-type]
