@@ -12,7 +12,7 @@ from sweeps import synthetic_comparison
 from widgets import FOUR, SWEEP, widget
 
 from protonlab import EpilogueWidget
-from protonlab.epilogue import EpilogueCase
+from protonlab.epilogue import EpilogueCase, has_upstream
 from protonlab.errors import ProtonLabError
 from protonlab.widget._words import headline, sentence
 
@@ -71,6 +71,56 @@ def test_replay_takes_the_nearest_that_was_recorded(field: str, value: int, take
     assert panel.words["notice"].endswith("Shown is the nearest.")
     panel.kernel = "upstream"
     assert "notice" not in panel.words  # what is asked for now was recorded
+
+
+@pytest.mark.skipif(has_upstream(), reason="upstream's kernels are installed")
+def test_gpu_measures_ours_where_upstreams_kernel_is_not_installed() -> None:
+    panel = widget(EpilogueCase("upstream", 16, k=256))
+    panel.source = "gpu"
+    assert panel.case == EpilogueCase("ours", 16, k=256)
+    assert panel.choices["kernel"] == ["ours"]
+    said = "Upstream's kernel needs triton_kernels, which is missing here: ours is chosen."
+    assert panel.words["notice"] == said
+    panel.source = "replay"
+    assert panel.case == EpilogueCase("ours", 16, k=256)
+    assert "notice" not in panel.words
+    assert EpilogueWidget(EpilogueCase("upstream"), source="gpu").kernel == "ours"
+
+
+@pytest.mark.parametrize("source", ["gpu", "replay", "interpreter"])
+@pytest.mark.parametrize(
+    ("field", "value"), [("tokens", 3), ("experts", 7), ("n", 512), ("k", 32768)]
+)
+def test_whatever_one_source_has_another_one_shows_what_it_offers(
+    field: str, value: int, source: str
+) -> None:
+    panel = widget(source="gpu")
+    setattr(panel, field, value)
+    assert getattr(panel, field) == value
+    assert "notice" not in panel.words
+    panel.source = source
+    for name, offered in panel.choices.items():
+        if source == "replay":
+            assert getattr(panel, name) in offered
+    assert panel.words["problem"] == ""
+    panel.source = "gpu"
+    assert panel.choices["experts"] == {"min": 1, "max": 1024, "step": 1}
+    assert panel.words["problem"] == ""
+
+
+@pytest.mark.parametrize(("field", "value"), [("k", 100), ("tokens", 0), ("kernel", "theirs")])
+def test_what_is_not_legal_does_not_follow_to_another_source(field: str, value: Any) -> None:
+    panel = widget(source="gpu")
+    panel.n = 512
+    setattr(panel, field, value)
+    assert panel.words["problem"].startswith(f"{field}={value!r}; give")
+    panel.source = "replay"
+    assert panel.case == FOUR
+    assert panel.words["problem"] == ""
+    assert panel.words["notice"].startswith(f"Not taken over: {field}={value!r}; give")
+    assert panel.words["notice"].endswith("Shown is the nearest.")
+    panel.source = "gpu"
+    assert (panel.case, panel.words["problem"]) == (FOUR, "")
 
 
 def test_replay_offers_what_was_recorded_of_this_kernel_and_shape() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,7 @@ from protonlab.epilogue import (
 )
 from protonlab.errors import CaptureError
 from protonlab.experiment import Measurement
-from protonlab.model.epilogue_sweep import EpilogueCase
+from protonlab.model.epilogue_sweep import KERNELS, EpilogueCase
 from protonlab.widget._source import BEAT_S, Moment
 
 _SHOWN_S = 0.2  # between two pictures
@@ -51,11 +52,14 @@ class Live:
 
     def choices(self, case: EpilogueCase) -> Mapping[str, Sequence[Any]]:
         """Return the kernels that there are, and the tokens of the published sweep."""
-        return {"tokens": TOKENS, "kernel": ("ours", "upstream")[: 1 + has_upstream()]}
+        return {"tokens": TOKENS, "kernel": KERNELS if has_upstream() else KERNELS[:1]}
 
-    def settled(self, case: EpilogueCase) -> EpilogueCase:
-        """Return the case: anything legal can be measured."""
-        return case
+    def settled(self, case: EpilogueCase) -> tuple[EpilogueCase, str]:
+        """Return the case, but with our kernel where upstream's is not installed."""
+        if case.kernel in self.choices(case)["kernel"]:
+            return case, ""
+        needs = "Upstream's kernel needs triton_kernels, which is missing here: ours is chosen."
+        return dataclasses.replace(case, kernel=KERNELS[0]), needs
 
     def at_once(self, case: EpilogueCase) -> Moment:
         """Return what to do, since it has to be measured: press Start, where this GPU can."""

@@ -68,6 +68,7 @@ class Panel(anywidget.AnyWidget):
         self.comparison: VariantComparison | None = None
         self.compiled: CompiledComparison | None = None
         self._sweep, self._budget_s = sweep, budget_s
+        self._settled = case
         self._sources: dict[str, Source] = {}
         self._is_settling = False
         self._copy: float | None = None
@@ -188,18 +189,33 @@ class Panel(anywidget.AnyWidget):
         with self.hold_sync():  # the page sees what comes out of it
             if change["name"] == "source":
                 self._clear()
-            self._settle()
+            self._settle(is_new_source=change["name"] == "source")
 
     def _clear(self) -> None:
         self.comparison = self.compiled = None
         self.chart, self.table, self._kept = {}, "", ""
 
-    def _settle(self) -> None:
+    def _asked(self, *, is_new_source: bool) -> tuple[EpilogueCase, str]:
+        """Return what the controls ask for, and a sentence where that is not taken.
+
+        Another source has other controls, which may lack the one to correct a number with.
+        """
+        try:
+            return self.case, ""
+        except ProtonLabError as error:
+            if not is_new_source:
+                raise
+            return self._settled, f"Not taken over: {error}."
+
+    def _settle(self, *, is_new_source: bool = False) -> None:
         """Take what the controls ask for to what can be shown, and show what is known of it."""
         self._notice = ""
         try:
-            source, asked = self.source_now(), self.case
-            case = asked if source is None else source.settled(asked)
+            source = self.source_now()
+            case, why = self._asked(is_new_source=is_new_source)
+            if source is not None:
+                case, other = source.settled(case)
+                why = " ".join(filter(None, (why, other)))
         except ProtonLabError as error:
             self.fail(str(error))
             return
@@ -210,8 +226,7 @@ class Panel(anywidget.AnyWidget):
         finally:
             self._is_settling = False
         self.forget_problem()
-        if case != asked:
-            self._notice = f"Not recorded: {asked}. Shown is the nearest."
+        self._settled, self._notice = case, why
         choices: dict[str, Any] = {}
         if source is not None:  # the interpreter always computes the same
             for name, (low, high, step) in LEGAL.items():

@@ -35,9 +35,12 @@ class Replay:
             cases = tuple(each for each in cases if getattr(each, name) == getattr(case, name))
         return offered
 
-    def settled(self, case: EpilogueCase) -> EpilogueCase:
-        """Return the nearest case that was recorded."""
-        return case if case in self._sweep.comparisons else self._sweep.nearest(case) or case
+    def settled(self, case: EpilogueCase) -> tuple[EpilogueCase, str]:
+        """Return the nearest case that was recorded, and say so where it is another one."""
+        nearest = case if case in self._sweep.comparisons else self._sweep.nearest(case)
+        if nearest in (case, None):
+            return case, ""
+        return nearest, f"Not recorded: {case}. Shown is the nearest."
 
     def at_once(self, case: EpilogueCase) -> Moment:
         """Return all of a case's pairs."""

@@ -45,8 +45,8 @@ class Source(Protocol):
     def choices(self, case: EpilogueCase) -> Mapping[str, Sequence[Any]]:
         """Return field of a case -> values to choose from; others take any legal number."""
 
-    def settled(self, case: EpilogueCase) -> EpilogueCase:
-        """Return the case that can be shown in place of another."""
+    def settled(self, case: EpilogueCase) -> tuple[EpilogueCase, str]:
+        """Return the case that can be shown in place of another, and a sentence if it differs."""
 
     def at_once(self, case: EpilogueCase) -> Moment:
         """Return what is known without a run, or what to do to see something."""

@@ -158,8 +158,7 @@ class Panel {
       control.setAttribute("aria-valuetext", `${value}`);
     };
     control.take = (value) => {
-      const at = values.indexOf(value);
-      if (at >= 0) control.value = at;
+      control.value = Math.max(0, values.findLastIndex((each) => each <= value)); // or the next below
       tell(value);
     };
     control.oninput = () => {
