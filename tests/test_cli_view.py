@@ -146,6 +146,7 @@ def test_what_a_file_says_of_itself_does_not_steer_the_terminal(tmp_path: Path) 
         *map(repr, (held, run_of_two, protonlab.roofline(held))),  # type: ignore[arg-type]
         *map(repr, profile_views(held)),  # type: ignore[arg-type]
         *map(repr, run_views(run_of_two, draws=True)),
+        repr(replace(comparison(*noisy(20)), names=(evil, "b"), outputs=evil)),
     ]
     assert any("\ufffd]0;pwned\ufffd\ufffdnote" in text for text in shown)
     for text in shown:

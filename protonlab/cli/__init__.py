@@ -23,9 +23,9 @@ from protonlab.cli._notebooks import notebooks
 from protonlab.cli._report import report
 from protonlab.cli._run import run
 from protonlab.cli._sweep import sweep
-from protonlab.cli._terminal import printable
 from protonlab.cli._view import view
 from protonlab.errors import ProtonLabError
+from protonlab.model.sentences import cleaned_lines
 
 __all__ = ["main"]
 
@@ -42,7 +42,7 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except ProtonLabError as error:
-            raise click.ClickException(printable(str(error))) from error
+            raise click.ClickException(cleaned_lines(str(error))) from error
         except OSError as error:
             if error.errno == errno.EPIPE:  # nobody reads on; click ends quietly
                 raise

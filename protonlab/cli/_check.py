@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from protonlab.cli._terminal import printable
 from protonlab.errors import ProtonLabError
+from protonlab.model.sentences import cleaned_lines
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _SUMMARY = click.Path(dir_okay=False, path_type=Path)
@@ -69,7 +69,7 @@ def check(
         include=include,
         absolute=absolute,
     )
-    click.echo(printable(str(gate)))  # whatever comes of the summaries
+    click.echo(cleaned_lines(str(gate)))  # whatever comes of the summaries
     for path, text in ((markdown, gate.to_markdown), (junit, gate.to_junit)):
         if path is not None:
             write_atomically([text()], path)

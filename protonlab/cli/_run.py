@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from protonlab.cli._terminal import printable
 from protonlab.errors import ProtonLabError
+from protonlab.model.sentences import cleaned_lines
 
 if TYPE_CHECKING:
     from protonlab.runs import RankOptions
@@ -67,7 +67,9 @@ def run(
             if code:
                 click.echo(f"{command[0]} ended with exit code {code}", err=True)
             for line in Recorded.of(folder).lines:
-                click.echo(printable(line), err=True)  # an error of the script's may be among them
+                click.echo(
+                    cleaned_lines(line), err=True
+                )  # an error of the script's may be among them
     except ProtonLabError as error:
         raise click.UsageError(str(error)) from error
     click_context.exit(code)

@@ -10,8 +10,9 @@ import click
 
 from protonlab.cli._page import page_path, write_views
 from protonlab.cli._source import no_kernel
-from protonlab.cli._terminal import print_tree, printable
+from protonlab.cli._terminal import print_tree
 from protonlab.errors import ProtonLabError
+from protonlab.model.sentences import cleaned_lines
 
 if TYPE_CHECKING:
     from protonlab.model import Run
@@ -78,10 +79,10 @@ def view_run(
     if run.profiles:
         print_tree(run_tree(run, metric=metric, depth=depth, order=order))
     else:
-        click.echo(printable("\n".join((f"{run.name}: {run.summary}", *run.notes))))
+        click.echo(cleaned_lines("\n".join((f"{run.name}: {run.summary}", *run.notes))))
     if len(run.ranks) > 1:
         found = run.stragglers()
-        click.echo(printable("\n".join((found.verdict, *found.notes))))
+        click.echo(cleaned_lines("\n".join((found.verdict, *found.notes))))
 
 
 def diff_runs(

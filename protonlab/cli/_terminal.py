@@ -29,13 +29,6 @@ ORDER = click.option(
 )
 
 
-def printable(text: str) -> str:
-    """Take what would steer a terminal out of words that hold names of a file's kernels."""
-    from protonlab.views.names import cleaned
-
-    return "\n".join(map(cleaned, text.split("\n")))
-
-
 def progress_console() -> Console:
     """Make a console on standard error whose progress is drawn in a terminal only."""
     from rich.console import Console

@@ -12,8 +12,9 @@ import click
 from protonlab.cli._page import page_path, write_views
 from protonlab.cli._run_view import FOLDER_OR_FILE, path_for, view_run
 from protonlab.cli._source import kind_of, no_kernel, read_source
-from protonlab.cli._terminal import DEPTH, ORDER, print_tree, printable
+from protonlab.cli._terminal import DEPTH, ORDER, print_tree
 from protonlab.errors import ProtonLabError
+from protonlab.model.sentences import cleaned_lines
 
 if TYPE_CHECKING:
     from protonlab.model.epilogue_sweep import EpilogueSweep
@@ -124,7 +125,7 @@ def _show_other(file: Path, found: Any, page: Path | None) -> None:
         write_views(parts, file.name, page)
         return
     for part in parts:
-        click.echo(printable(str(part)))
+        click.echo(cleaned_lines(str(part)))
 
 
 def _sweep_views(sweep: EpilogueSweep) -> Iterator[Any]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from protonlab.model import Profile, format_quantity
-from protonlab.model.sentences import some
+from protonlab.model.sentences import cleaned, some
 from protonlab.model.statistics import interval
 from protonlab.model.units import counted
-from protonlab.views.names import cleaned, escaped
+from protonlab.views.names import escaped
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 _MOST_RANKS, _LONGEST_NAME = 12, 60
+# Control characters, lone surrogates, what XML does not allow, and marks that turn the direction of
+# the text around them.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 
 
 def listed(ranks: Sequence[int]) -> str:
@@ -33,9 +39,19 @@ def first_of(sentences: Sequence[str], most: int = 3) -> str:
     return " ".join(sentences[:most]) + (f" And {more:,} more like that." if more > 0 else "")
 
 
+def cleaned(name: str) -> str:
+    """Replace what cannot be printed, or what a terminal would obey, by a visible mark."""
+    return _UNPRINTABLE.sub("\ufffd", name)
+
+
+def cleaned_lines(text: str) -> str:
+    """Clean words of several lines that hold names out of files."""
+    return "\n".join(map(cleaned, text.split("\n")))
+
+
 def printable(name: str, longest: int = _LONGEST_NAME) -> str:
-    """Shorten a name from a file, and replace what a terminal would not print but obey."""
-    text = "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
+    """Clean a name from a file, and shorten it."""
+    text = cleaned(name)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from protonlab.model.changes import percent_of, ratio_texts
 from protonlab.model.metrics import Metric
+from protonlab.model.sentences import cleaned_lines
 from protonlab.model.units import counted, format_quantity
 
 # Work per call may differ by this before a rate no longer says who is faster; a file may keep seven
@@ -79,15 +80,14 @@ def as_text(comparison: Any) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     )
-    return "\n".join(
-        [
-            _title(comparison),
-            comparison.verdict,
-            *(f"  {line}" for line in table),
-            *_lines(comparison),
-            *(f"Warning: {each}" for each in comparison.warnings),
-        ]
-    )
+    lines = [
+        _title(comparison),
+        comparison.verdict,
+        *(f"  {line}" for line in table),
+        *_lines(comparison),
+        *(f"Warning: {each}" for each in comparison.warnings),
+    ]
+    return cleaned_lines("\n".join(lines))
 
 
 def as_html(comparison: Any) -> str:

@@ -12,11 +12,12 @@ from protonlab.errors import ProtonLabError
 from protonlab.model import Metric, VariantComparison
 from protonlab.model.frames import FloatArray
 from protonlab.model.running import RunningMedian, running_median
+from protonlab.model.sentences import cleaned
 from protonlab.model.units import counted
 from protonlab.views import theme
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.layout import chart_layout, empty_layout, fixed_axis, title_of
-from protonlab.views.names import cleaned, escaped, shortened
+from protonlab.views.names import escaped, shortened
 from protonlab.views.reference_lines import ReferenceLine, reference_line
 from protonlab.views.sources import keeps_sources
 

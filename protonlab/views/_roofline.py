@@ -12,7 +12,7 @@ import pandas as pd
 from protonlab.errors import ProtonLabError
 from protonlab.model import Profile
 from protonlab.model.roofs import Roofs, cached_roofs
-from protonlab.model.sentences import some
+from protonlab.model.sentences import cleaned, some
 from protonlab.model.units import counted
 from protonlab.views import theme
 from protonlab.views._roofline_axes import log_axis, reach_of, roof_labels, roof_lines
@@ -21,7 +21,7 @@ from protonlab.views._roofline_points import Points, points_of, roofs_of
 from protonlab.views.figure import ProfileFigure
 from protonlab.views.hover import hover_text, metric_lines, share
 from protonlab.views.layout import AXIS_ROOM, empty_layout, layout_of, title_of
-from protonlab.views.names import cleaned, escaped, shortened, told_apart
+from protonlab.views.names import escaped, shortened, told_apart
 from protonlab.views.selection import check_count, more_than, select
 from protonlab.views.sources import keeps_sources
 

@@ -13,6 +13,7 @@ import pandas as pd
 from protonlab.errors import ProtonLabError
 from protonlab.model import Profile, Run, Trace
 from protonlab.model.occupancy import Occupancy, occupancies
+from protonlab.model.sentences import cleaned
 from protonlab.views import theme
 from protonlab.views._timeline_boxes import DETAIL, OVERVIEW, TimelineBoxes, boxes_of
 from protonlab.views._timeline_hover import box_table, scope_roles
@@ -30,7 +31,7 @@ from protonlab.views.layout import (
     names_axis,
     title_of,
 )
-from protonlab.views.names import cleaned, escaped, shortened
+from protonlab.views.names import escaped, shortened
 from protonlab.views.selection import check_count
 from protonlab.views.sources import keeps_sources
 

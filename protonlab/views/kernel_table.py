@@ -17,9 +17,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from protonlab.model.sentences import cleaned
 from protonlab.views.assets import asset
 from protonlab.views.columns import Column
-from protonlab.views.names import cleaned, escaped, told_apart
+from protonlab.views.names import escaped, told_apart
 from protonlab.views.sources import Sources
 
 _TEXT_WIDTH = 110

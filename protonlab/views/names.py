@@ -13,26 +13,17 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 
+from protonlab.model.sentences import cleaned
 from protonlab.views.theme import FONT_SIZE
 
 LONGEST_TICK, LONGEST_LABEL = 44, 200  # letters of a name beside a bar or row, and where one points
 _LONGEST_IN_HOVER = 400
 _HOVER_LINE = 90
 _HEAD = 8  # letters that remain of a beginning that is left out
-# Control characters, lone surrogates, what XML does not allow, and marks that turn the direction of
-# the text around them.
-_UNPRINTABLE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
-)
 _MARKS = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "$": "&#36;"}
 )
 _NARROW, _WIDE = 0.34, 0.95  # of the font's size
-
-
-def cleaned(name: str) -> str:
-    """Replace what cannot be printed by a visible mark."""
-    return _UNPRINTABLE.sub("\ufffd", name)
 
 
 def shortened(name: str, longest: int) -> str:

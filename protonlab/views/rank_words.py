@@ -7,8 +7,9 @@ import numpy as np
 from protonlab.model import Run
 from protonlab.model.collectives import is_collective
 from protonlab.model.frames import BoolArray
+from protonlab.model.sentences import cleaned
 from protonlab.model.units import counted
-from protonlab.views.names import cleaned, shortened
+from protonlab.views.names import shortened
 
 _MOST_NOTES = 5
 _LONGEST_HOST = 40

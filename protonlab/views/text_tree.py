@@ -16,10 +16,11 @@ from protonlab.model import Metric, Profile
 from protonlab.model.changes import CANNOT_TELL, NO_VALUE
 from protonlab.model.comparison import Comparison
 from protonlab.model.frames import FloatArray
+from protonlab.model.sentences import cleaned
 from protonlab.model.units import counted
 from protonlab.views.columns import Column, column_of
 from protonlab.views.compared_table import ratio_text, value_columns
-from protonlab.views.names import cleaned, shortened
+from protonlab.views.names import shortened
 
 Order = Literal["recorded", "widest"]
 _LONGEST_LABEL = 120

@@ -9,7 +9,7 @@ const FIELDS = { tokens: "Tokens per expert", experts: "Experts", n: "N", k: "K"
 const WORDS = {
   kernel: { ours: "ours, plain Triton", upstream: "upstream, triton_kernels" },
   source: {
-    gpu: "this GPU", replay: "replay of an H200", interpreter: "interpreter, correctness only",
+    gpu: "this GPU", replay: "replay of a recording", interpreter: "interpreter, correctness only",
   },
 };
 const SOURCES = ["gpu", "replay", "interpreter"];
