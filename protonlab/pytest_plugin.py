@@ -7,16 +7,18 @@ your kernel's speed by the reference's against what was recorded: the machine's 
         protonlab_gate({"torch": lambda: x @ w.T, "ours": lambda: matmul(x, w)})
 
 ``pytest --protonlab-record`` writes a baseline for this GPU into ``protonlab_baselines`` beside the
-test's file, to be committed. A plain ``pytest`` fails when the speed has fallen by more than
-``--protonlab-threshold`` (3 %), beyond what noise explains. Where only another GPU has a baseline,
-the test is skipped. ``--protonlab-markdown PATH`` writes a summary of all gates, or of what was
-recorded; pytest's own ``--junit-xml`` has the numbers as properties.
+test's file, to be committed; it is called by module, class, function, parameters and GPU. A plain
+``pytest`` fails when the speed has fallen by more than ``--protonlab-threshold`` (3 %), beyond what
+noise explains. Where only another GPU has a baseline, the test is skipped. ``--protonlab-markdown
+PATH`` writes a summary of all gates, or of what was recorded; pytest's own ``--junit-xml`` has the
+numbers as properties.
 """
 
 from __future__ import annotations
 
-import re
+import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +34,12 @@ _NONE = (
     "No gate was judged and no baseline recorded: no test that ran in this process got so far with "
     "protonlab_gate."
 )
+_OLDER = (
+    "{} was named by an older protonlab, without module and class, and is not read; delete it when "
+    "no test needs it."
+)
 _GATES = pytest.StashKey[list[Any]]()
+_ASKED = pytest.StashKey[dict[str, "Gatekeeper"]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,6 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Begin to collect gates."""
     config.stash[_GATES] = []
+    config.stash[_ASKED] = {}
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -78,25 +86,15 @@ class Gatekeeper:
 
     Parameters
     ----------
-    name
-        Of the test; its baseline is called so.
-    folder
-        Where baselines are.
-    config
-        pytest's.
-    properties
-        Takes the numbers, for JUnit XML.
+    test
+        Which one; its baselines are called after it and lie beside it, and it takes the numbers,
+        for JUnit XML.
     """
 
-    def __init__(
-        self,
-        name: str,
-        folder: Path,
-        config: pytest.Config,
-        properties: list[tuple[str, object]],
-    ) -> None:
-        self._name, self._folder, self._config = _slug(name), folder, config
-        self._properties = properties
+    def __init__(self, test: pytest.Item) -> None:
+        self._test, self._config = test, test.config
+        self._folder = test.path.parent / FOLDER
+        self._claimed: set[str] = set()
 
     def __call__(
         self,
@@ -132,18 +130,23 @@ class Gatekeeper:
             judged,
             raise_if_regressed,
         )
+        from protonlab.experiment._baseline_names import baseline_stem, baselines, older_stem, slug
 
         records = self._config.getoption("--protonlab-record")
-        stem = ".".join([self._name, *([_slug(name)] if name else [])])
-        known = sorted(self._folder.glob(f"{stem}.*.json"))
+        stem = baseline_stem(*_described(self._test), name)
+        self._claim(stem)
+        known = baselines(self._folder, stem)
+        older = baselines(self._folder, older_stem(self._test.name, name))
         if not records and not known:
-            pytest.fail(f"there is no baseline {stem} in {self._folder}; {_HINT}", pytrace=False)
+            pytest.fail(self._no_baseline(stem, older), pytrace=False)
         found = compare_variants(variants, **options)
-        path = self._folder / f"{stem}.{_slug(found.info.gpu or found.info.backend)}.json"
+        path = self._folder / f"{stem}.{slug(found.info.gpu or found.info.backend)}.json"
+        notes = tuple(map(_OLDER.format, [each.name for each in older]))
         if records:
             path.parent.mkdir(parents=True, exist_ok=True)
             found.save(path)
-            self._config.stash[_GATES].append(baseline_of(found, path.name))
+            gate = baseline_of(found, path.name)
+            self._config.stash[_GATES].append(replace(gate, notes=(*gate.notes, *notes)))
             return found
         if path not in known:
             others = ", ".join(other.name for other in known)
@@ -152,20 +155,63 @@ class Gatekeeper:
         if allowed is None:
             allowed = self._config.getoption("--protonlab-threshold")
         gate = judged(path, found, threshold=allowed)
+        title = f"{gate.title}, {path.name}"
+        gate = replace(gate, title=title, notes=(*gate.notes, *notes))
         self._config.stash[_GATES].append(gate)
         for row in gate.rows:  # a comparison's all have a ratio
             for part, value in (("slowdown", row.slowdown), ("low", row.low), ("high", row.high)):
-                self._properties.append((f"{row.name}: {part}", f"{value:.6g}"))
+                self._test.user_properties.append((f"{row.name}: {part}", f"{value:.6g}"))
         raise_if_regressed(gate)
         return found
+
+    def _claim(self, stem: str) -> None:
+        """Let no two gates of one run have one baseline; a test that is run again may."""
+        key = str(self._folder / stem).casefold()
+        other = self._config.stash[_ASKED].setdefault(key, self)
+        if key in self._claimed:
+            pytest.fail(
+                f"two gates of this test are called {stem}, and would have one baseline; tell them "
+                'apart: protonlab_gate(..., name="...")',
+                pytrace=False,
+            )
+        if other._test.nodeid != self._test.nodeid:
+            pytest.fail(
+                f"{other._test.nodeid} has a gate called {stem}, too, and both would have one "
+                "baseline; rename one of the tests",
+                pytrace=False,
+            )
+        self._claimed.add(key)
+
+    def _no_baseline(self, stem: str, older: list[Path]) -> str:
+        from protonlab.experiment._baseline_names import renamed
+
+        text = f"there is no baseline {stem} in {self._folder}; {_HINT}"
+        if not older:
+            return text
+        moves = (
+            f"  git mv {shlex.quote(str(each))} {shlex.quote(str(renamed(each, stem)))}"
+            for each in older
+        )
+        return "\n".join(
+            [
+                text,
+                "What lies there is named without module and class, as protonlab did before, and "
+                "tests that share the rest of their name wrote over each other's. If this test "
+                "wrote it last:",
+                *moves,
+            ]
+        )
 
 
 @pytest.fixture
 def protonlab_gate(request: pytest.FixtureRequest) -> Gatekeeper:
     """Measure two variants and hold their ratio against the recorded one."""
-    folder, properties = request.path.parent / FOLDER, request.node.user_properties
-    return Gatekeeper(request.node.name, folder, request.config, properties)
+    return Gatekeeper(request.node)
 
 
-def _slug(text: str) -> str:
-    return re.sub(r"[^\w]+", "-", text).strip("-").lower()
+def _described(test: pytest.Item) -> tuple[list[str], str | None]:
+    """Name module, classes and function of a test, and its parameters."""
+    function = getattr(test, "originalname", None) or test.name
+    classes = [each.name for each in test.listchain() if isinstance(each, pytest.Class)]
+    rest = test.name.removeprefix(function)
+    return [test.path.stem, *classes, function], rest[1:-1] if rest else None

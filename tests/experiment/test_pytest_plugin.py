@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 import json
-import sys
-import textwrap
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+from gated import ONE, Gated, gated
 
 from protonlab.capture import device
 from protonlab.pytest_plugin import FOLDER
 
-SOURCE = """
-    from variant_kernels import scale
-
-    def test_speed(protonlab_gate):
-        variants = {"reference": scale, "ours": scale}
-        assert len(protonlab_gate(variants, budget_s=0.6, metric="time/us")) >= 2
-"""
-Run = Callable[..., tuple[int, str]]
+__all__ = ["gated"]
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run pytest on the source; its exit code and what it said."""
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    folder = tmp_path / "gated"
-    folder.mkdir()
-    file = folder / "test_gated_speed.py"
-    file.write_text(textwrap.dedent(SOURCE))
-
-    def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.delitem(sys.modules, file.stem, raising=False)
-        own = ["-q", "-c", "/dev/null", "--rootdir", str(folder), "-p", "protonlab.pytest_plugin"]
-        off = ["-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        code = pytest.main([*own, *off, *arguments, str(file)])
-        return int(code), capsys.readouterr().out
-
-    return run
-
-
-def test_records_passes_fails_and_skips(run: Run, tmp_path: Path) -> None:
+def test_records_passes_fails_and_skips(gated: Gated, tmp_path: Path) -> None:
+    gated.write("test_gated_speed.py", ONE)
+    run = gated.run
     summary = tmp_path / "sum.md"
     code, text = run("--protonlab-record", "--protonlab-markdown", str(summary))
     assert code == 0, text
-    assert "reference and ours recorded as test_speed." in text
+    assert "reference and ours recorded as test_gated_speed.test_speed." in text
     lines = summary.read_text("utf-8").splitlines()
     assert lines[0].startswith("### reference and ours recorded as test")
     assert "**recorded, and nothing was judged**" in lines
@@ -58,7 +31,7 @@ def test_records_passes_fails_and_skips(run: Run, tmp_path: Path) -> None:
     (baseline,) = (tmp_path / "gated" / FOLDER).iterdir()
     assert json.loads(baseline.read_text())["names"] == ["reference", "ours"]
     if device() == "cpu":
-        assert baseline.name == "test_speed.interpreter-cpu.json"
+        assert baseline.name == "test_gated_speed.test_speed.interpreter-cpu.json"
 
     # Times of the interpreter scatter widely, hence the threshold.
     wide = ("--protonlab-threshold", "300%")
@@ -82,17 +55,19 @@ def test_records_passes_fails_and_skips(run: Run, tmp_path: Path) -> None:
     assert "**regressed**" in summary.read_text("utf-8")
     assert 'name="ours by reference: slowdown"' in junit.read_text("utf-8")
 
-    baseline.rename(baseline.with_name("test_speed.nvidia-h100.json"))
+    baseline.rename(baseline.with_name("test_gated_speed.test_speed.nvidia-h100.json"))
     code, text = run("-rs")
     assert code == 0, text
-    assert "only test_speed.nvidia-h100.json" in " ".join(text.split())
+    assert "only test_gated_speed.test_speed.nvidia-h100.json" in " ".join(text.split())
 
 
-def test_without_any_baseline_it_fails_before_measuring(run: Run, tmp_path: Path) -> None:
+def test_without_any_baseline_it_fails_before_measuring(gated: Gated, tmp_path: Path) -> None:
+    gated.write("test_gated_speed.py", ONE)
+    run = gated.run
     summary = tmp_path / "sum.md"
     code, text = run("--protonlab-markdown", str(summary))
     assert code == 1
     assert "No gate was judged and no baseline recorded: no test" in text
     assert "No gate was judged and no baseline recorded: no test" in summary.read_text("utf-8")
-    assert "there is no baseline test_speed in" in text
+    assert "there is no baseline test_gated_speed.test_speed in" in text
     assert "record one with pytest --protonlab-record" in text
