@@ -13,7 +13,7 @@ from protonlab.model.frames import FloatArray
 from protonlab.model.sums import Sums
 from protonlab.model.variant_text import SAME_WORK
 
-_TIME = "time_ns"
+_TIME, _LAUNCHES = "time_ns", "count"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +66,12 @@ def amounts_of(profile: Profile, name: str, variant: str) -> Amounts:
             f"variant {variant!r}: {error}\nThe launch metadata of its kernels has to record what "
             "the metric counts; metric='time/us' needs none"
         ) from None
-    if _TIME not in metric.sources or metric.form in ("share", "share_of_parent", "util_bound"):
+    if not _is_of_speed(metric):
+        launches = {_TIME, _LAUNCHES} <= set(metric.sources)
+        per_launch = "; a variant may do the same in more launches" if launches else ""
         raise MetricError(
-            f"metric={name!r} says nothing about speed; use a time (time/us) or a rate: "
-            f"{', '.join(_rates(profile))}"
+            f"metric={name!r} says nothing about the speed of a call{per_launch}; use a time "
+            f"(time/us) or a rate: {', '.join(_speeds(profile))}"
         )
     calls = profile.repeats.number if profile.repeats else 1
     sums = Sums(profile.frames, profile.columns, profile.devices).by_frame(inclusive=True).iloc[[0]]
@@ -91,14 +93,16 @@ def amounts_of(profile: Profile, name: str, variant: str) -> Amounts:
         raise MetricError(
             f"variant {variant!r} has no {name!r}: its kernels did not record "
             f"{', '.join(source for source in metric.sources if source != _TIME)}. Use "
-            f"{', '.join(_rates(profile))}"
+            f"{', '.join(_speeds(profile))}"
         )
     return amounts
 
 
-def _rates(profile: Profile) -> list[str]:
-    return [
-        name
-        for name in profile.metrics
-        if _TIME in profile.metric(name).sources and not name.endswith("%")
-    ]
+def _is_of_speed(metric: Metric) -> bool:
+    """Whether a faster call has a better value; launches are no work."""
+    sources, form = metric.sources, metric.form
+    return _TIME in sources and _LAUNCHES not in sources and form in ("value", "ratio", "util")
+
+
+def _speeds(profile: Profile) -> list[str]:
+    return [name for name in profile.metrics if _is_of_speed(profile.metric(name))]

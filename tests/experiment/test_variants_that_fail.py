@@ -21,8 +21,15 @@ def test_without_bytes_the_default_is_time_and_a_rate_is_refused() -> None:
 
 @pytest.mark.parametrize("metric", ["time/%", "count", "bytes/n_tokens"])
 def test_metric_without_time_is_refused(metric: str) -> None:
-    with pytest.raises(MetricError, match="says nothing about speed; use a time"):
+    with pytest.raises(MetricError, match="says nothing about the speed of a call; use a time"):
         quick(metric=metric)
+
+
+@pytest.mark.parametrize("metric", ["avg_time/us", "count/s"])
+def test_metric_of_launches_is_refused(metric: str) -> None:
+    with pytest.raises(MetricError, match="may do the same in more launches") as failure:
+        quick(scale, lambda: (scale(), scale()), metric=metric)
+    assert metric not in str(failure.value).split("or a rate:")[1]
 
 
 def test_variant_that_raises_is_named_with_its_reason() -> None:
