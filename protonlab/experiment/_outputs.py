@@ -17,13 +17,29 @@ class Outputs:
     ----------
     returned
         A tensor, an array, a number, or sequences, mappings and dataclasses of them.
+
+    Attributes
+    ----------
+    leaves
+        Tensors by their place in what was returned.
+    left_out
+        What is a number or a tensor and cannot be compared, in words.
     """
 
     def __init__(self, returned: Any) -> None:
-        self.leaves = {
-            place: torch.as_tensor(leaf).detach().to("cpu", copy=True)
-            for place, leaf in _leaves(returned, "")
-        }
+        self.leaves: dict[str, torch.Tensor] = {}
+        self.left_out: list[str] = []
+        try:
+            found = list(_leaves(returned, ""))
+        except RecursionError:
+            self.left_out.append("a result that holds itself")
+            return
+        for place, leaf in found:
+            tensor = _tensor(leaf)
+            if tensor is None:
+                self.left_out.append(f"{place or 'the result'} ({_described(leaf)})")
+            else:
+                self.leaves[place] = tensor.detach().to("cpu", copy=True)
 
 
 def compared(names: tuple[str, str], first: Outputs, second: Outputs) -> tuple[bool | None, str]:
@@ -40,8 +56,9 @@ def compared(names: tuple[str, str], first: Outputs, second: Outputs) -> tuple[b
         The same for a reader.
     """
     ours, theirs = first.leaves, second.leaves
+    left_out = next(iter(first.left_out + second.left_out), "")
     if not ours and not theirs:
-        return None, "not compared: the variants return no tensors"
+        return None, f"not compared: {left_out or 'the variants return no tensors'}"
     if ours.keys() != theirs.keys():
         odd = sorted(ours.keys() ^ theirs.keys())[0]
         owner = names[0] if odd in ours else names[1]
@@ -60,13 +77,18 @@ def compared(names: tuple[str, str], first: Outputs, second: Outputs) -> tuple[b
         if not same and (difference := _difference(tensor, other)):
             return False, f"{label}: {difference}"
     count = f"{len(ours)} tensors" if len(ours) > 1 else "one tensor"
-    return True, f"{'identical' if exact else 'equal within rounding'} ({count} compared)"
+    but = f", not {left_out}" if left_out else ""
+    return True, f"{'identical' if exact else 'equal within rounding'} ({count} compared{but})"
 
 
 def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, (torch.Tensor, np.ndarray, np.generic, bool, int, float, complex)):
-        if not isinstance(value, np.ndarray) or value.dtype.kind in "biufc":
+    if isinstance(value, torch.Tensor) and value.is_nested:
+        yield from _leaves(value.unbind(), place)
+    elif isinstance(value, (np.ndarray, np.generic)):
+        if value.dtype.kind in "biufc":
             yield place, value
+    elif isinstance(value, (torch.Tensor, bool, int, float, complex)):
+        yield place, value
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _leaves(inner, f"{place}[{key!r}]")
@@ -76,6 +98,26 @@ def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
             yield from _leaves(getattr(value, field.name), f"{place}.{field.name}")
+
+
+def _tensor(leaf: Any) -> torch.Tensor | None:
+    """Make it a dense tensor; None where it is a number that torch does not know, or no numbers."""
+    if isinstance(leaf, torch.Tensor):
+        if leaf.is_meta or leaf.is_quantized:
+            return None
+        return leaf if leaf.layout is torch.strided else leaf.to_dense()
+    try:
+        return torch.as_tensor(leaf.copy() if isinstance(leaf, np.ndarray) else leaf)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        return None
+
+
+def _described(leaf: Any) -> str:
+    if isinstance(leaf, torch.Tensor):
+        return "a meta tensor" if leaf.is_meta else f"a tensor of {leaf.dtype}"
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return f"of numpy's type {leaf.dtype}"
+    return "an int of more than 64 bits" if isinstance(leaf, int) else type(leaf).__name__
 
 
 def _kind(tensor: torch.Tensor) -> str:
