@@ -74,6 +74,13 @@ class CompiledComparison:
         return self.a.name, self.b.name
 
     @property
+    def kernel(self) -> str:
+        """Name of the compiled kernel, or of both where they are two."""
+        if self.a.kernel == self.b.kernel:
+            return self.a.kernel
+        return f"{self.a.kernel} and {self.b.kernel}"
+
+    @property
     def differences(self) -> pd.DataFrame:
         """Rows of `to_dataframe` that differ."""
         table = self.to_dataframe()
@@ -108,7 +115,7 @@ class CompiledComparison:
             f"{what} {one} / {other}"
             for what, one, other in zip(shown["what"], first, second, strict=True)
         ]
-        return f"{self.a.kernel}: {'; '.join(parts) if parts else 'nothing differs'}"
+        return f"{self.kernel}: {'; '.join(parts) if parts else 'nothing differs'}"
 
     def to_dataframe(self) -> pd.DataFrame:
         """Everything that is known.
@@ -141,7 +148,7 @@ class CompiledComparison:
             columns={"value_a": self.a.name, "value_b": self.b.name}
         )
         text = table.to_string(index=False, na_rep="-")
-        return "\n".join([f"{self.a.kernel}, compiled for {self.a.target}", text, *self.notes])
+        return "\n".join([f"{self.kernel}, compiled for {self.a.target}", text, *self.notes])
 
     def to_document(self) -> dict[str, Any]:
         """Write as plain values for JSON."""

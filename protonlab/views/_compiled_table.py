@@ -46,7 +46,7 @@ class CompiledTable:
         rows = compared.to_display()
         heads = ("", *compared.names, " − ".join(reversed(compared.names)))
         head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in heads)
-        title = f"{compared.a.kernel}, compiled for {compared.a.target}"
+        title = f"{compared.kernel}, compiled for {compared.a.target}"
         return (
             f"<div><style>{asset('compiled.css')}</style>"
             f'<table class="protonlab-compiled"><caption>{escaped(title)}</caption>'

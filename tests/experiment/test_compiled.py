@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,14 @@ def test_differences_and_summary() -> None:
     assert pair().summary == (
         "matmul_kernel: registers a thread 125 / 114; FLATTEN_LOOPS True / False"
     )
+
+
+def test_two_kernels_are_both_named() -> None:
+    split = dataclasses.replace(pair().b, kernel="split_kernel")
+    compared = CompiledComparison(pair().a, split)
+    for told in (compared.summary, str(compared), compiled_table(compared).html()):
+        assert "matmul_kernel and split_kernel" in told
+    assert " and " not in pair().summary
 
 
 def test_says_whether_warp_specialization_moves_along() -> None:
