@@ -165,8 +165,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return importlib.import_module("importlib.metadata").version("protonlab")
-    if name == "recorded":
-        return importlib.import_module("protonlab.recorded")
+    if name in ("experiment", "recorded"):
+        return importlib.import_module(f"protonlab.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'protonlab' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

@@ -39,6 +39,12 @@ def test_recorded_profiles_need_no_import_of_their_own() -> None:
     assert out.stdout == "NVIDIA H200\n"
 
 
+def test_what_the_guides_call_by_its_module_is_there() -> None:
+    code = "import protonlab; print(protonlab.experiment.elsewhere.__name__)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout == "elsewhere\n"
+
+
 def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'protonlab' has no attribute 'flamme'"):
         protonlab.flamme  # noqa: B018

@@ -17,6 +17,7 @@ from protonlab.capture.session import Session
 from protonlab.errors import CaptureError
 from protonlab.formats import scope_sums
 from protonlab.model.repeats import REPEAT_SCOPE
+from protonlab.model.units import counted
 
 # Phases that stay before they are cleared: libproton aborts when a launch writes to a cleared one.
 _KEPT_PHASES = 8
@@ -48,9 +49,13 @@ class Samples:
     ----------
     problem
         Why it times nothing, as one sentence; None when it does.
+    odd
+        Of the last reading the sample in which Proton showed other launches than expected, how
+        many, and how many were expected; None where there was none.
     """
 
     def __init__(self) -> None:
+        self.odd: tuple[int, int, int] | None = None
         self.problem: str | None = "it has not been started"
         self._session = Session("samples", exclude=".*")
         self._first = self._current = 0
@@ -110,14 +115,15 @@ class Samples:
         Parameters
         ----------
         expected
-            Launches that each sample should have. Where Proton shows others, `problem` says so
-            from here on.
+            Launches that each sample should have. Where Proton shows others, `problem` and `odd`
+            say so from here on.
 
         Returns
         -------
         dict
             By sample; empty where there is a problem.
         """
+        self.odd = None
         if self.problem is not None:
             return {}
         for gpu in gpus_in_use():
@@ -127,13 +133,13 @@ class Samples:
         except CaptureError as error:
             self.problem = str(error)
             return {}
-        wrong = [number for number, count in expected.items() if _launches(found, number) != count]
-        if wrong:
-            self.problem = (
-                f"Proton showed {_launches(found, wrong[0])} launches of a sample that made "
-                f"{expected[wrong[0]]}"
-            )
-            return {}
+        for number, count in expected.items():
+            shown = _launches(found, number)
+            if shown != count:
+                self.odd = number, shown, count
+                shown_of_it = counted(shown, "launch", "launches")
+                self.problem = f"Proton showed {shown_of_it} of a sample that should have {count:,}"
+                return {}
         return found
 
     def _read(self, expected: Mapping[int, int]) -> dict[int, SampleTime]:

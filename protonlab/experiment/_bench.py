@@ -44,7 +44,8 @@ class Bench(Protocol):
         variants
             A and B.
         kernels
-            Kernels that a call of each variant launches; 0 where that is not known.
+            Kernels that a call of each variant launches; 0 where calls differ, or that is not
+            known: then a clock times them.
         """
 
     @property

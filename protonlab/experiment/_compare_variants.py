@@ -37,7 +37,8 @@ def compare_variants(
         own: it is called for each round, with the last round's still there, and the interval then
         also holds for other places in memory, which another run has.
     setup
-        Called before each sample, untimed: puts inputs back that the variants write to.
+        Called before each sample, untimed: puts inputs back that the variants write to. A sample
+        is many calls, so a variant that uses up its input in one call does so in a copy.
     budget_s
         Seconds to warm up and measure; compiling and tuning come on top.
     metric

@@ -17,7 +17,7 @@ from protonlab.experiment._graphs import calls_in_graphs, captured
 from protonlab.experiment._l2 import L2
 from protonlab.experiment._placement import scattered
 from protonlab.experiment._variants import Variant
-from protonlab.experiment._words import of_burst, of_sustained
+from protonlab.experiment._words import UNEQUAL_CALLS, of_burst, of_launches, of_sustained
 
 # A block is to take 50 ms of the GPU's time at most: four samples, each behind calls of its own
 # variant that are not timed, and more of them where the GPU may have rested.
@@ -65,7 +65,8 @@ class CudaBench:
     def open(self, variants: tuple[Variant, Variant], kernels: tuple[int, int]) -> None:
         """Start Proton, then capture: it has to see captures from the start."""
         self._variants, self._kernels = variants, kernels
-        self._samples.start()
+        if 0 not in kernels:
+            self._samples.start()
         self._times = [self._estimate(variant) for variant in self._variants]
         problem = clock_problem(self._device)
         if problem:
@@ -192,6 +193,10 @@ class CudaBench:
         found = self._samples.read(
             {number: calls[which] * self._kernels[which] for number, which in numbers}
         )
+        if self._samples.odd is not None:
+            number, shown, expected = self._samples.odd
+            name = self._variants[dict(numbers)[number]].name
+            self._notes[of_launches(name, shown, expected)] = None
         if self._kind == "sustained":
             self._fill_pause(numbers[-1][1])
         kernels = tuple(found[number].time_ns / calls[which] for number, which in numbers if found)
@@ -270,7 +275,7 @@ class CudaBench:
 
     def timing_problem(self) -> str | None:
         """Tell why Proton's times cannot be had."""
-        return self._samples.problem
+        return UNEQUAL_CALLS if 0 in self._kernels else self._samples.problem
 
     def notes(self) -> tuple[str, ...]:
         """Tell what a reader should know."""

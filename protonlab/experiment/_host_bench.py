@@ -10,7 +10,7 @@ from typing import Any
 from protonlab.capture.samples import Samples
 from protonlab.experiment._bench import Block
 from protonlab.experiment._variants import Variant
-from protonlab.experiment._words import of_host
+from protonlab.experiment._words import UNEQUAL_CALLS, of_host, of_launches
 
 _SAMPLE_NS = 5e6
 _MOST_CALLS = 100
@@ -37,11 +37,13 @@ class HostBench:
         self._number = 0
         self._kernels = (0, 0)
         self._calls = [1, 1]
+        self._notes: dict[str, None] = {}
 
     def open(self, variants: tuple[Variant, Variant], kernels: tuple[int, int]) -> None:
         """Start Proton."""
         self._variants, self._kernels = variants, kernels
-        self._samples.start()
+        if 0 not in kernels:
+            self._samples.start()
 
     @property
     def makes_anew(self) -> tuple[str, ...]:
@@ -82,6 +84,12 @@ class HostBench:
         found = self._samples.read(
             {number: calls[which] * self._kernels[which] for number, which in numbers}
         )
+        if self._samples.odd is not None:
+            number, shown, expected = self._samples.odd
+            variant = self._variants[dict(numbers)[number]]
+            if shown == 0:
+                variant.launches_nothing(" any more")
+            self._notes[of_launches(variant.name, shown, expected)] = None
         kernels = tuple(found[number].time_ns / calls[which] for number, which in numbers if found)
         return Block(order, kernels, elapsed, (None, None))
 
@@ -97,11 +105,11 @@ class HostBench:
 
     def timing_problem(self) -> str | None:
         """Tell why Proton's times cannot be had."""
-        return self._samples.problem
+        return UNEQUAL_CALLS if 0 in self._kernels else self._samples.problem
 
     def notes(self) -> tuple[str, ...]:
         """Tell what a reader should know."""
-        return (MEANINGLESS,)
+        return (MEANINGLESS, *self._notes)
 
     def close(self) -> None:
         """End Proton's session."""

@@ -253,7 +253,7 @@ class Measurement:
     def _protocol(self) -> Mapping[str, Any]:
         run, bench = self._run, dict(self._bench.protocol())
         clock, by_proton = bench.pop("clock"), run.pairs.by_proton and bool(len(run.pairs))
-        reason = self._bench.timing_problem() or self._proton_problem
+        reason = self._proton_problem or self._bench.timing_problem()
         protocol: dict[str, Any] = {
             "protocol": self._kind,
             "budget_s": self._budget,

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from protonlab.capture import Session
-from protonlab.errors import CaptureError, ProtonLabError
+from protonlab.errors import CaptureError
 from protonlab.experiment._outputs import Outputs
 from protonlab.experiment._variants import Variant
 from protonlab.model import Profile
@@ -39,6 +39,8 @@ def profiled(variant: Variant, setup: Callable[[], Any] | None) -> Profile:
     ProtonLabError
         If the variant launches no kernel.
     """
+    if setup is not None:
+        setup()
     start = time.perf_counter()
     variant()
     synchronize()
@@ -54,10 +56,7 @@ def profiled(variant: Variant, setup: Callable[[], Any] | None) -> Profile:
         raise CaptureError(session.problem)
     profile = session.profile
     if profile.kernels.empty:
-        raise ProtonLabError(
-            f"variant {variant.name!r} launched no kernel; give a callable that launches kernels "
-            "each time that it is called, not one that returns another function or a cached result"
-        )
+        variant.launches_nothing()
     return profile
 
 

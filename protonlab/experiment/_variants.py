@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from protonlab.capture._platform import interpreting
 from protonlab.errors import CaptureError, ProtonLabError
 from protonlab.model.units import counted
 
@@ -52,6 +53,23 @@ class Variant:
             Always.
         """
         failed(f"variant {self.name!r}", error)
+
+    def launches_nothing(self, when: str = "") -> NoReturn:
+        """Raise what to do where it launches no kernel.
+
+        Raises
+        ------
+        ProtonLabError
+            Always.
+        """
+        on_interpreter = (
+            "; without a GPU kernels are Triton's only, and what torch computes is none"
+        )
+        raise ProtonLabError(
+            f"variant {self.name!r} launched no kernel{when}; give a callable that launches "
+            "kernels each time that it is called, not one that returns another function or a "
+            f"cached result{on_interpreter if interpreting() else ''}"
+        )
 
 
 def named_setup(setup: Callable[[], Any]) -> Callable[[], None]:

@@ -8,6 +8,7 @@ from typing import Any
 from protonlab.model.units import counted, format_quantity
 from protonlab.model.variants import GOING_ON
 
+UNEQUAL_CALLS = "calls of a variant launch different numbers of kernels, or these are not known"
 # Below this share of the elapsed time, gaps between kernels decide how long a call takes.
 _BUSY = 0.9
 
@@ -57,6 +58,15 @@ def of_work(names: tuple[str, str], ratio: float, metric: str) -> Iterator[str]:
             f"A call of {more} counts {max(ratio, 1 / ratio):.3g} times the work of one of {less}, "
             f"so {metric} does not say which is faster; metric='time/us' does."
         )
+
+
+def of_launches(name: str, shown: int, expected: int) -> str:
+    """Warn where Proton showed other launches in a sample than calls of the variant made before."""
+    return (
+        f"Proton showed {counted(shown, 'launch', 'launches')} of a sample of {name} that should "
+        f"have {expected:,}: if its calls do other work than at first, its rate counts what they "
+        "did at first."
+    )
 
 
 def of_busy(names: tuple[str, str], busy: tuple[float, float], protocol: str) -> Iterator[str]:

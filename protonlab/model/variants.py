@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -169,10 +170,10 @@ class VariantComparison:
         Raises
         ------
         ProtonLabError
-            If `n` is negative; more than there are gives all.
+            If `n` is no whole number, or negative; more than there are gives all.
         """
-        if n < 0:
-            raise ProtonLabError(f"first({n}): give a number of pairs, 0 or more")
+        if not isinstance(n, Integral) or isinstance(n, bool) or n < 0:
+            raise ProtonLabError(f"first({n!r}): give a number of pairs, 0 or more")
         if n >= len(self):
             return self
         part = f"a part: {n} of {len(self)} pairs"

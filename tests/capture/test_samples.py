@@ -9,6 +9,7 @@ from sample_kernels import add, plain
 from protonlab import Session
 from protonlab.capture import _proton
 from protonlab.capture.samples import Samples
+from protonlab.model.units import counted
 
 HAS_PHASES = _proton.require().has_phases
 # On a GPU torch fills the input with a kernel of its own.
@@ -51,7 +52,8 @@ def test_another_number_of_launches_than_were_made_is_a_problem_and_stays_one() 
     with samples.timed(0):
         add()
     assert samples.read({0: EACH + 1}) == {}
-    message = f"Proton showed {EACH} launches of a sample that made {EACH + 1}"
+    of_it = counted(EACH, "launch", "launches")
+    message = f"Proton showed {of_it} of a sample that should have {EACH + 1}"
     assert samples.problem == message
     with samples.timed(1):
         add()

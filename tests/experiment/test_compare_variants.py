@@ -199,6 +199,8 @@ def test_setup_runs_before_each_sample() -> None:
     found = quick(lambda: add(1), lambda: add(1), setup=setup)
     assert found.outputs_equal is True  # both began with zeros
     assert calls[0] == "setup"
+    if ON_CPU:
+        assert calls[:4] == ["setup", "call", "setup", "call"]  # each before anything is timed
     assert calls.count("setup") >= 2 * 2 + 2 * len(found)
 
 

@@ -91,6 +91,9 @@ def test_first_pairs_are_a_comparison_as_it_stood_then() -> None:
     assert early.protocol == {"seed": 3, "stop_reason": "a part: 12 of 30 pairs"}
     with pytest.raises(ProtonLabError, match=r"first\(-1\): give a number of pairs"):
         whole.first(-1)
+    for wrong in (2.5, "3", True, None):
+        with pytest.raises(ProtonLabError, match="give a number of pairs"):
+            whole.first(wrong)  # type: ignore[arg-type]
 
 
 def test_first_pairs_do_not_claim_the_end_of_the_whole() -> None:
@@ -114,6 +117,17 @@ def test_quiet_pairs_warn_of_nothing() -> None:
     for seed in range(20):
         a, b = noisy(64, seed=seed)
         assert comparison(a, b).warnings == ()
+
+
+@pytest.mark.parametrize("n", [12, 16, 24, 40])
+def test_few_pairs_with_one_peak_hardly_ever_show_two(n: int) -> None:
+    random = np.random.default_rng(0)
+    told = 0
+    for sigma, draw in ((0.005, random.standard_normal), (0.01, random.standard_exponential)):
+        for _ in range(150):
+            a, b = 1000 * np.exp(sigma * draw((2, n)))
+            told += any("two peaks" in warning for warning in comparison(a, b).warnings)
+    assert told <= 15  # of 300 comparisons, each of two variants
 
 
 def test_two_peaks_are_named_with_their_distance() -> None:
