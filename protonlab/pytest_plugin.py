@@ -11,14 +11,17 @@ test's file, to be committed; it is called by module, class, function, parameter
 ``pytest`` fails when the speed has fallen by more than ``--protonlab-threshold`` (3 %), beyond what
 noise explains. Where only another GPU has a baseline, the test is skipped. ``--protonlab-markdown
 PATH`` writes a summary of all gates, or of what was recorded; pytest's own ``--junit-xml`` has the
-numbers as properties.
+numbers as properties. With pytest-xdist tests take turns to measure on a device, and the summary is
+one of all workers.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Generator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,14 +34,14 @@ if TYPE_CHECKING:
 FOLDER = "protonlab_baselines"
 _HINT = "record one with pytest --protonlab-record, and commit it"
 _NONE = (
-    "No gate was judged and no baseline recorded: no test that ran in this process got so far with "
-    "protonlab_gate."
+    "No gate was judged and no baseline recorded: no test that ran got so far with protonlab_gate."
 )
 _OLDER = (
     "{} was named by an older protonlab, without module and class, and is not read; delete it when "
     "no test needs it."
 )
 _GATES = pytest.StashKey[list[Any]]()
+_CARRIED = "protonlab_gates"
 _ASKED = pytest.StashKey[dict[str, "Gatekeeper"]]()
 
 
@@ -58,27 +61,62 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin to collect gates."""
-    config.stash[_GATES] = []
     config.stash[_ASKED] = {}
+    config.pluginmanager.register(_Summary(config.getoption("--protonlab-markdown")))
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Print what each gate found, and write the summary."""
-    gates: list[Gate] = config.stash[_GATES]
-    path = config.getoption("--protonlab-markdown")
-    if gates or path is not None:
-        terminalreporter.section("protonlab gates")
-        for gate in gates:
-            terminalreporter.write_line(f"{gate.title}: {gate.summary}")
-            for note in gate.notes:
-                terminalreporter.write_line(f"  Note: {note}")
-        if not gates:
-            terminalreporter.write_line(_NONE)
-    if path is not None:
-        from protonlab.model.writing import write_atomically
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let a test's report carry what its gates found, also from a worker of pytest-xdist."""
+    report = yield
+    gates = item.stash.get(_GATES, [])
+    setattr(report, _CARRIED, [json.dumps(dataclasses.asdict(gate)) for gate in gates])
+    gates.clear()
+    return report
 
-        texts = [gate.to_markdown() for gate in gates] or [f"### protonlab gates\n\n{_NONE}\n"]
-        write_atomically(["\n".join(texts)], path)
+
+class _Summary:
+    """What all gates found, wherever their tests ran.
+
+    Parameters
+    ----------
+    path
+        Where to write it as Markdown.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path, self._gates = path, list[Any]()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collect what a report carries."""
+        self._gates += map(_gate, getattr(report, _CARRIED, ()))
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print what each gate found, and write the summary."""
+        if self._gates or self._path is not None:
+            terminalreporter.section("protonlab gates")
+            for gate in self._gates:
+                terminalreporter.write_line(f"{gate.title}: {gate.summary}")
+                for note in gate.notes:
+                    terminalreporter.write_line(f"  Note: {note}")
+            if not self._gates:
+                terminalreporter.write_line(_NONE)
+        if self._path is not None:
+            from protonlab.model.writing import write_atomically
+
+            texts = [gate.to_markdown() for gate in self._gates]
+            texts = texts or [f"### protonlab gates\n\n{_NONE}\n"]
+            write_atomically(["\n".join(texts)], self._path)
+
+
+def _gate(document: str) -> Gate:
+    from protonlab.experiment._gate import Gate, Judged
+
+    values = json.loads(document)
+    rows = tuple(Judged(**row) for row in values.pop("rows"))
+    return Gate(**values | {"rows": rows, "notes": tuple(values["notes"])})
 
 
 class Gatekeeper:
@@ -94,6 +132,7 @@ class Gatekeeper:
     def __init__(self, test: pytest.Item) -> None:
         self._test, self._config = test, test.config
         self._folder = test.path.parent / FOLDER
+        self._gates = test.stash.setdefault(_GATES, [])
         self._claimed: set[str] = set()
 
     def __call__(
@@ -130,6 +169,7 @@ class Gatekeeper:
             judged,
             raise_if_regressed,
         )
+        from protonlab.experiment._alone import alone_on_device
         from protonlab.experiment._baseline_names import baseline_stem, baselines, older_stem, slug
 
         records = self._config.getoption("--protonlab-record")
@@ -139,14 +179,15 @@ class Gatekeeper:
         older = baselines(self._folder, older_stem(self._test.name, name))
         if not records and not known:
             pytest.fail(self._no_baseline(stem, older), pytrace=False)
-        found = compare_variants(variants, **options)
+        with alone_on_device() if hasattr(self._config, "workerinput") else nullcontext():
+            found = compare_variants(variants, **options)
         path = self._folder / f"{stem}.{slug(found.info.gpu or found.info.backend)}.json"
         notes = tuple(map(_OLDER.format, [each.name for each in older]))
         if records:
             path.parent.mkdir(parents=True, exist_ok=True)
             found.save(path)
             gate = baseline_of(found, path.name)
-            self._config.stash[_GATES].append(replace(gate, notes=(*gate.notes, *notes)))
+            self._gates.append(dataclasses.replace(gate, notes=(*gate.notes, *notes)))
             return found
         if path not in known:
             others = ", ".join(other.name for other in known)
@@ -156,8 +197,8 @@ class Gatekeeper:
             allowed = self._config.getoption("--protonlab-threshold")
         gate = judged(path, found, threshold=allowed)
         title = f"{gate.title}, {path.name}"
-        gate = replace(gate, title=title, notes=(*gate.notes, *notes))
-        self._config.stash[_GATES].append(gate)
+        gate = dataclasses.replace(gate, title=title, notes=(*gate.notes, *notes))
+        self._gates.append(gate)
         for row in gate.rows:  # a comparison's all have a ratio
             for part, value in (("slowdown", row.slowdown), ("low", row.low), ("high", row.high)):
                 self._test.user_properties.append((f"{row.name}: {part}", f"{value:.6g}"))

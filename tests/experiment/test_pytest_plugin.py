@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from gated import ONE, Gated, gated
@@ -71,3 +72,39 @@ def test_without_any_baseline_it_fails_before_measuring(gated: Gated, tmp_path: 
     assert "No gate was judged and no baseline recorded: no test" in summary.read_text("utf-8")
     assert "there is no baseline test_gated_speed.test_speed in" in text
     assert "record one with pytest --protonlab-record" in text
+
+
+TIMED = """
+    import os, time
+    from pathlib import Path
+    from variant_kernels import scale
+
+    def timed():
+        began = time.monotonic()
+        scale()
+        with Path(__file__).with_name(f"{os.getpid()}.txt").open("a") as file:
+            file.write(f"{began} {time.monotonic()}\\n")
+
+    def test_speed(protonlab_gate):
+        variants = {"reference": timed, "ours": timed}
+        protonlab_gate(variants, budget_s=0.3, metric="time/us")
+"""
+
+
+def test_workers_take_turns_and_the_summary_is_of_all(gated: Gated, tmp_path: Path) -> None:
+    for name in ("test_one.py", "test_two.py"):
+        gated.write(name, TIMED)
+    summary = tmp_path / "sum.md"
+    options = ("-p", "xdist", "-n", "2", "--protonlab-record", "--protonlab-markdown")
+    code, text = gated.run_apart(*options, str(summary))
+    assert code == 0, text
+    for source in (text, summary.read_text("utf-8")):
+        found = re.findall(r"recorded as (test_\w+)\.test\\?_speed", source.replace("\\_", "_"))
+        assert sorted(found) == ["test_one", "test_two"]
+    spans = sorted(
+        (float(words[0]), float(words[-1]))
+        for path in gated.folder.glob("*.txt")
+        if (words := path.read_text().split())
+    )
+    assert len(spans) == 2  # a worker each
+    assert spans[0][1] <= spans[1][0]
