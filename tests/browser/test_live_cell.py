@@ -40,7 +40,7 @@ while not os.path.exists("enough"):
     time.sleep(0.02)"""
 COUNT = """() => {
     const text = document.querySelector(".jp-CodeCell:nth-of-type(2) .jp-OutputArea")?.innerText;
-    return /recording, \\d+ s · \\d+ reading/.test(text ?? "") ? text : "";
+    return /recording, \\d+ s · \\d+ reading[^]*\\(\\d+ launches/.test(text ?? "") ? text : "";
 }"""
 
 

@@ -12,6 +12,7 @@ class Drawing {
     const plot = document.createElement("div");
     Object.assign(this, { host, Plotly, figure, own, plot, width: 0 });
     host.replaceChildren(plot);
+    plot.addEventListener("mousedown", () => Plotly.Fx.unhover(plot), true); // one put off eats clicks
     const View = figure.data.some(({ meta }) => meta) && VIEWS.get(own.view);
     this.view = View ? new View(this) : null; // without boxes it is a sentence
     new ResizeObserver(() => [0, this.width].includes(host.clientWidth) || this.paint()).observe(host);
