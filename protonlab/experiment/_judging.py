@@ -12,6 +12,8 @@ from protonlab.errors import MetricError, ProtonLabError
 from protonlab.experiment._gate import Judged, Outcome, outcome_of
 from protonlab.model import KernelFilter, Metric, Profile, VariantComparison, compare
 from protonlab.model.frames import FloatArray
+from protonlab.model.pair_warnings import ROUND
+from protonlab.model.paired import round_means
 from protonlab.model.statistics import ratio_bounds
 from protonlab.model.variant_text import SAME_WORK, pairs_in_words
 
@@ -79,11 +81,11 @@ def judge_comparisons(
     ratios = before.ratios, after.ratios
     if min(map(len, ratios)) < 2:
         raise ProtonLabError(
-            f"no interval follows from {len(before)} and {len(after)} pairs; measure again with a "
-            "larger budget_s"
+            f"no interval follows from {_in_words(before, after)}; measure again with a larger "
+            "budget_s"
         )
     first, second = before.names
-    number = f"{len(before)} and {len(after)} pairs"
+    number = _in_words(before, after)
     texts = f"{fmean(ratios[0]):.4g} times", f"{fmean(ratios[1]):.4g} times"
     yield _judged(f"{second} by {first}", *ratios, metric, threshold, texts, number)
     for which, name in enumerate(before.names):
@@ -91,12 +93,29 @@ def judge_comparisons(
         values = [metric.format(float(np.median(each))) for each in series]
         yield _judged(
             name,
-            *series,
+            _independent(before, which),
+            _independent(after, which),
             metric,
             threshold if absolute else None,
             (values[0], values[1]),
             number,
         )
+
+
+def _independent(comparison: VariantComparison, which: int) -> FloatArray:
+    """Take what a variant's interval rests on: means of rounds, whose pairs share what was made."""
+    values, pairs = comparison.values[which], comparison.pairs
+    return round_means(values, pairs[ROUND].to_numpy(np.float64)) if ROUND in pairs else values
+
+
+def _in_words(before: VariantComparison, after: VariantComparison) -> str:
+    """Say how many pairs and rounds there are on both sides."""
+    pairs = f"{len(before)} and {len(after)} pairs"
+    if before.rounds is None and after.rounds is None:
+        return pairs
+    if before.rounds is not None and after.rounds is not None:
+        return f"{pairs} in {before.rounds} and {after.rounds} rounds"
+    return f"{pairs_in_words(before)} and {pairs_in_words(after)}"
 
 
 def _work(comparison: VariantComparison) -> list[float]:

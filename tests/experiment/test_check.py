@@ -115,6 +115,29 @@ def test_comparisons_are_judged_by_the_ratio_whatever_the_machine_does() -> None
     assert row.low < row.slowdown < row.high
 
 
+def in_rounds(seed: int) -> VariantComparison:
+    """A against A in 6 rounds of 4 pairs; each round moves each variant by itself."""
+    random = np.random.default_rng(seed)
+    rounds = np.repeat(np.arange(6), 4)
+    a, b = (
+        1000 * np.exp(random.normal(0, 0.009, 6)[rounds] + random.normal(0, 0.001, 24))
+        for _ in "ab"
+    )
+    return comparison(a, b, info=H200, metric=TIME, columns={"round": rounds})
+
+
+def test_rounds_count_once_in_every_row() -> None:
+    gates = [
+        judged(in_rounds(2 * seed), in_rounds(2 * seed + 1), threshold=0, absolute=True)
+        for seed in range(40)
+    ]
+    for place in range(3):  # 2.5 % are expected, and as pairs 14 to 20 % were
+        assert sum(gate.rows[place].outcome == "regressed" for gate in gates) <= 3
+    assert {row.n for gate in gates for row in gate.rows} == {"24 and 24 pairs in 6 and 6 rounds"}
+    mixed = judged(in_rounds(0), variants(1.0, metric=TIME), threshold=0)
+    assert mixed.rows[1].n == "24 pairs in 6 rounds and 16 pairs"
+
+
 def test_less_work_in_less_time_is_faster_whatever_the_rate() -> None:
     found = variants(0.6)
     fused = replace(found, pairs=found.pairs.assign(value_b=0.5 * found.pairs["value_b"]))
