@@ -132,8 +132,13 @@ def judged(
     _check_place(before, after)
     if isinstance(before, VariantComparison) and isinstance(after, VariantComparison):
         rows = tuple(judge_comparisons(before, after, allowed, absolute=absolute))
-        title = f"{' and '.join(after.names)} against the baseline ({before.metric.name})"
+        names = [side.metric.name for side in (before, after)]
+        name = names[0] if names[0] == names[1] else "time/us"
+        title = f"{' and '.join(after.names)} against the baseline ({name})"
         notes = tuple(other_work(before, after))
+        if names[0] != names[1]:
+            metrics = f"The metric was {names[0]} in the baseline and is {names[1]} now"
+            notes = (f"{metrics}: both were judged by time.", *notes)
     else:
         assert isinstance(before, Profile)
         assert isinstance(after, Profile)

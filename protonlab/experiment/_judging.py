@@ -57,7 +57,8 @@ def judge_comparisons(
     """Hold one measurement of two variants against an earlier one of the same two.
 
     What is judged is the second variant by the first one, in whose ratio the state of the machine
-    falls out. The variants by themselves are judged on demand.
+    falls out. The variants by themselves are judged on demand. Where the metrics differ, both are
+    judged by time, which every comparison holds.
 
     Raises
     ------
@@ -66,7 +67,6 @@ def judge_comparisons(
     """
     for what, ours, theirs in (
         ("variants", before.names, after.names),
-        ("metric", before.metric.name, after.metric.name),
         ("protocol", before.protocol.get("protocol"), after.protocol.get("protocol")),
     ):
         if ours != theirs:
@@ -74,6 +74,8 @@ def judge_comparisons(
                 f"the baseline has {what} {_listed(ours)}, the candidate {_listed(theirs)}; "
                 "measure the candidate as the baseline was measured"
             )
+    if before.metric.name != after.metric.name:
+        before, after = before.by_time(), after.by_time()
     _check_direction(before.metric)
     if not all(map(_same, _work(before), _work(after))):
         before, after = before.by_time(), after.by_time()

@@ -149,6 +149,21 @@ def test_less_work_in_less_time_is_faster_whatever_the_rate() -> None:
     assert check(fused).rows[0].after == "600 ns"
 
 
+@pytest.mark.parametrize("metrics", [(TIME, RATE), (RATE, TIME)], ids=["rate now", "time now"])
+def test_other_metrics_are_judged_by_time(metrics: tuple[Any, Any]) -> None:
+    before, after = (
+        variants(ratio, metric=metric) for ratio, metric in zip((0.9, 0.95), metrics, strict=True)
+    )
+    gate = judged(before, after)
+    assert gate.rows == judged(before.by_time(), after.by_time()).rows
+    assert outcomes(gate)["serial by overlap"] == "regressed"
+    assert gate.title.endswith("against the baseline (time/us)")
+    was, is_now = (metric.name for metric in metrics)
+    assert gate.notes == (
+        f"The metric was {was} in the baseline and is {is_now} now: both were judged by time.",
+    )
+
+
 def test_profiles_are_judged_by_their_totals() -> None:
     before = repeated(matmul=around(1000), gelu=around(100, seed=1))
     after = repeated(matmul=around(1000, seed=2), gelu=around(120, seed=3))
@@ -269,7 +284,6 @@ def test_note_names_what_differs_and_no_more() -> None:
         (variants(1.0), None, {"absolute": True}, "absolute is for a comparison of variants held"),
         (repeated(k=(1, 2)), repeated(k=(1, 2)), {"absolute": True}, "absolute is for a compar"),
         (variants(1.0), None, {"include": "a", "metric": "b"}, "metric and include are for prof"),
-        (variants(1.0), variants(1.0, metric=TIME), {}, "has metric gbyte/s, the candidate time"),
         (
             variants(1.0),
             variants(1.0, protocol={"protocol": "burst"}),
