@@ -18,6 +18,8 @@ from protonlab.model import Metric
 from protonlab.model.epilogue_sweep import EpilogueCase, EpilogueSweep
 from protonlab.model.frames import MetricColumn
 
+SIDE = {"name": "a", "kernel": "k", "target": "cuda:90", "facts": {"resources": 3}}
+
 
 @pytest.fixture(scope="module")
 def sweep() -> EpilogueSweep:
@@ -117,6 +119,7 @@ def test_name_of_the_file_says_how(sweep: EpilogueSweep, tmp_path: Path) -> None
         ({"cases": []}, "0 cases and 16 comparisons"),
         ({"cases": [["theirs", 1, 1, 128, 128]] * 16}, "kernel='theirs'"),
         ({"comparisons": 3}, "no sweep that EpilogueSweep.save wrote"),
+        ({"compiled": [{"cases": [], "compiled": {"a": SIDE, "b": SIDE}}]}, "got `int`.*facts"),
     ],
 )
 def test_damaged_document(

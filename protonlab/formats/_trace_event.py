@@ -79,11 +79,19 @@ def lanes_of(events: Sequence[Event]) -> list[Lane]:
             if (event.pid, event.tid) not in names:
                 names[event.pid, event.tid] = _lane_name(event)
         elif event.name == "thread_name":
-            names[event.pid, event.tid] = str(_values(event.args).get("name", event.tid))
+            names[event.pid, event.tid] = str(_stated(event).get("name", event.tid))
         elif event.name == "thread_sort_index":
-            index = _values(event.args).get("sort_index", 0)
+            index = _stated(event).get("sort_index", 0)
             order[event.pid, event.tid] = index if isinstance(index, int) else 0
     return [Lane(name, *key, order.get(key, 0)) for key, name in names.items()]
+
+
+def _stated(event: Event) -> dict[str, Any]:
+    """Read what metadata says of a lane; nothing where that is no object."""
+    try:
+        return _values(event.args)
+    except msgspec.ValidationError:
+        return {}
 
 
 def _lane_name(event: Event) -> str:

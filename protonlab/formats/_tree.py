@@ -10,7 +10,7 @@ import gc
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import ijson
 import msgpack
@@ -18,6 +18,7 @@ import msgspec
 
 from protonlab.errors import ProfileFormatError
 
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Value = bool | int | float | str | list[int | float | None] | None
 
 
@@ -77,10 +78,10 @@ class DeviceEntry(msgspec.Struct, gc=False):
     """One entry of the device table."""
 
     arch: str | None = None
-    bus_width: int | None = None
+    bus_width: Int64 | None = None
     clock_rate: float | None = None
     memory_clock_rate: float | None = None
-    num_sms: int | None = None
+    num_sms: Int64 | None = None
 
 
 DeviceTable = dict[str, dict[str, DeviceEntry]]

@@ -27,7 +27,7 @@ class _Compiled(msgspec.Struct):
     """What a switch changed, and of which cases."""
 
     cases: list[_Case]
-    compiled: dict[str, Any]
+    compiled: CompiledComparison
 
 
 class _Stored(msgspec.Struct):
@@ -90,14 +90,12 @@ def read_sweep(data: bytes, *, source: str, max_depth: int, max_frames: int) -> 
     try:
         stored = msgspec.json.decode(data, type=_Stored)
         compiled = {
-            EpilogueCase(*case): CompiledComparison.of_document(each.compiled)
-            for each in stored.compiled
-            for case in each.cases
+            EpilogueCase(*case): each.compiled for each in stored.compiled for case in each.cases
         }
         cases = [EpilogueCase(*case) for case in stored.cases]
-    except (msgspec.DecodeError, RecursionError, KeyError, TypeError, ProtonLabError) as error:
+    except (msgspec.DecodeError, RecursionError, ProtonLabError) as error:
         raise ProfileFormatError(
-            f"{source}: no sweep that EpilogueSweep.save wrote: {error!r}"
+            f"{source}: no sweep that EpilogueSweep.save wrote: {error}"
         ) from None
     if stored.protonlab_epilogue_sweep != SWEEP_VERSION:
         raise ProfileFormatError(

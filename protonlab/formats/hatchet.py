@@ -266,7 +266,7 @@ def _restore(frames: pd.DataFrame, extra: Extra, source: str) -> None:
             place = {text: code for code, text in enumerate(known)}
             moved = np.array([*(place[text] for text in stored.names), -1], dtype=np.int64)
             frames[name] = categorical(moved[np.asarray(stored.codes, dtype=np.int64)], known)
-        except (ValueError, IndexError):
+        except (ValueError, IndexError, OverflowError):
             raise ProfileFormatError(
                 f"{source}: protonlab.frames.{name} does not fit the tree's {len(frames)} frames"
             ) from None

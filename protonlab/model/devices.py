@@ -113,18 +113,19 @@ def ideal_times(frames: pd.DataFrame, devices: Iterable[Device]) -> pd.DataFrame
     several widths add up, as in proton-viewer.
     """
     flops, nbytes = np.full(len(frames), np.nan), np.full(len(frames), np.nan)
+    numbers = frames.select_dtypes("number")  # one that a file has as text is not worked with
     types = frames["device_type"].astype(object)
     ids = frames["device_id"].to_numpy(dtype=np.float64, na_value=np.nan)
     for device in devices:
         rows = (types == device.device_type).to_numpy(dtype=bool) & (ids == device.device_id)
-        if device.peak_bandwidth is not None and "bytes" in frames:
-            recorded = frames["bytes"].to_numpy(dtype=np.float64, na_value=np.nan)[rows]
+        if device.peak_bandwidth is not None and "bytes" in numbers:
+            recorded = numbers["bytes"].to_numpy(dtype=np.float64, na_value=np.nan)[rows]
             nbytes[rows] = recorded / device.peak_bandwidth * 1e9
         for width in FLOPS_WIDTHS:
             peak = device.peak_flops(width)
-            if peak is None or f"flops{width}" not in frames:
+            if peak is None or f"flops{width}" not in numbers:
                 continue
-            recorded = frames[f"flops{width}"].to_numpy(dtype=np.float64, na_value=np.nan)[rows]
+            recorded = numbers[f"flops{width}"].to_numpy(dtype=np.float64, na_value=np.nan)[rows]
             time = recorded / peak * 1e9
             flops[rows] = np.where(np.isnan(time), flops[rows], time + np.nan_to_num(flops[rows]))
     return pd.DataFrame({IDEAL_FLOPS: flops, IDEAL_BYTES: nbytes}, index=frames.index)

@@ -64,3 +64,17 @@ def test_bounds() -> None:
     bomb = gzip.compress(b" " * 10_000_000)
     with pytest.raises(ProfileFormatError, match="more than max_bytes=1000000 when unzipped"):
         protonlab.load(bomb, max_bytes=1_000_000)
+
+
+@pytest.mark.parametrize("args", [None, 5, [], "x"])
+def test_lane_whose_name_cannot_be_read_goes_by_its_number(args: object) -> None:
+    document = by_hand()
+    for event in document["traceEvents"]:
+        if event["ph"] == "M":
+            event["args"] = args
+    expected = protonlab.load(json.dumps(by_hand()).encode())
+    trace = protonlab.load(json.dumps(document).encode())
+    assert [(lane.process, lane.thread) for lane in trace.lanes] == [
+        (lane.process, lane.thread) for lane in expected.lanes
+    ]
+    assert [lane.name for lane in trace.lanes] == [str(lane.thread) for lane in trace.lanes]

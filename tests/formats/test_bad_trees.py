@@ -88,10 +88,15 @@ KERNEL = (0, "children", 0, "children", 0)
         (broken(with_value([1, 2], *KERNEL, "metrics", "count")), "has count .1, 2.; expected a"),
         (broken(with_value(10**400, *KERNEL, "metrics", "count")), "has count 1000.*…; expected a"),
         (broken(with_value({"abc": {}}, 1, "CUDA")), "the device table lists CUDA 'abc'; expected"),
+        (broken(with_value({"0": {"num_sms": 10**400}}, 1, "CUDA")), "num_sms"),
         (broken(with_value({"frames": None}, 0, "protonlab")), r"protonlab: .*\$.frames"),
         (broken(with_value({"frames": [1]}, 0, "protonlab")), r"protonlab: .*\$.frames"),
         (
             broken(with_value({"frames": {"label": coded("x", -1)}}, 0, "protonlab")),
+            "label does not fit the tree's 9 frames",
+        ),
+        (
+            broken(with_value({"frames": {"label": coded("x", 10**30)}}, 0, "protonlab")),
             "label does not fit the tree's 9 frames",
         ),
         (
@@ -130,3 +135,11 @@ def test_what_is_no_profile_is_refused_with_a_reason(
         protonlab.load(path)
     assert str(path) in str(caught.value)  # it names the file
     assert caught.value.__cause__ is None  # and shows no library's traceback
+
+
+@pytest.mark.parametrize("column", ["bytes", "flops16"])
+def test_bytes_and_flops_that_are_text_give_no_util(column: str) -> None:
+    profile = protonlab.load(broken(with_value("many", *KERNEL, "metrics", column)))
+    assert len(profile.kernels) > 0
+    assert "util" not in profile.metrics
+    assert profile.frames[column].dropna().tolist()[0] == "many"
