@@ -27,7 +27,7 @@ class MissingDependencyError(ProtonLabError, ImportError):
 
 
 class RegressionError(ProtonLabError, AssertionError):
-    """Something became slower than `protonlab.check` was told to allow.
+    """Something became slower than `protonlab.check` was told to allow, or returns what differs.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ import shlex
 from collections.abc import Callable, Generator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -141,6 +141,7 @@ class Gatekeeper:
         *,
         threshold: float | str | None = None,
         name: str = "",
+        outputs: Literal["equal", "any"] = "equal",
         **options: Any,
     ) -> VariantComparison:
         """Measure two variants, and judge the second by the first against the baseline.
@@ -153,13 +154,16 @@ class Gatekeeper:
             By default ``--protonlab-threshold``.
         name
             Tells several gates of one test apart.
+        outputs
+            ``"equal"``: fails where outputs differ, unless they did in the baseline, too; no
+            baseline of such is recorded. ``"any"``: they may differ, such as by random numbers.
         **options
             Those of `protonlab.compare_variants`.
 
         Raises
         ------
         RegressionError
-            If it became slower.
+            If it became slower, or its outputs differ.
         ProtonLabError
             If the variants cannot be measured.
         """
@@ -184,10 +188,12 @@ class Gatekeeper:
         path = self._folder / f"{stem}.{slug(found.info.gpu or found.info.backend)}.json"
         notes = tuple(map(_OLDER.format, [each.name for each in older]))
         if records:
+            gate = baseline_of(found, path.name, outputs=outputs)
+            gate = dataclasses.replace(gate, notes=(*gate.notes, *notes))
+            self._gates.append(gate)
+            raise_if_regressed(gate)
             path.parent.mkdir(parents=True, exist_ok=True)
             found.save(path)
-            gate = baseline_of(found, path.name)
-            self._gates.append(dataclasses.replace(gate, notes=(*gate.notes, *notes)))
             return found
         if path not in known:
             others = ", ".join(other.name for other in known)
@@ -195,7 +201,7 @@ class Gatekeeper:
         allowed = threshold
         if allowed is None:
             allowed = self._config.getoption("--protonlab-threshold")
-        gate = judged(path, found, threshold=allowed)
+        gate = judged(path, found, threshold=allowed, outputs=outputs)
         title = f"{gate.title}, {path.name}"
         gate = dataclasses.replace(gate, title=title, notes=(*gate.notes, *notes))
         self._gates.append(gate)

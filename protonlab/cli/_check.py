@@ -32,6 +32,7 @@ wrongly.
 @click.option("-m", "--metric", help="For profiles: a time or a rate.  [default: time/us]")
 @click.option("--include", metavar="REGEX", help="For profiles: judge these kernels, too.")
 @click.option("--absolute", is_flag=True, help="For comparisons: judge each variant by itself.")
+@click.option("--any-outputs", is_flag=True, help="For comparisons: their outputs may differ.")
 @click.option("--markdown", type=_SUMMARY, metavar="PATH", help="Write a summary to this file.")
 @click.option("--junit", type=_SUMMARY, metavar="PATH", help="Write JUnit XML to this file.")
 @click.pass_context
@@ -43,6 +44,7 @@ def check(
     metric: str | None,
     include: str | None,
     absolute: bool,
+    any_outputs: bool,
     markdown: Path | None,
     junit: Path | None,
 ) -> None:
@@ -51,7 +53,8 @@ def check(
     It fails when the 95 % interval of the slowdown lies wholly beyond the
     threshold. BASELINE and CANDIDATE are two saved profiles that were repeated,
     or two saved comparisons of the same variants. A saved comparison alone
-    holds both: its second variant is judged against its first.
+    holds both: its second variant is judged against its first. It also fails
+    when the outputs of two variants differ, and did not in the baseline.
     """
     from protonlab.experiment import judged
     from protonlab.model.thresholds import threshold_of
@@ -68,6 +71,7 @@ def check(
         metric=metric,
         include=include,
         absolute=absolute,
+        outputs="any" if any_outputs else "equal",
     )
     click.echo(cleaned_lines(str(gate)))  # whatever comes of the summaries
     for path, text in ((markdown, gate.to_markdown), (junit, gate.to_junit)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from protonlab.errors import ProtonLabError, RegressionError
 from protonlab.experiment._gate import Gate
@@ -22,6 +22,7 @@ from protonlab.model.thresholds import threshold_of
 
 Measured: TypeAlias = "Profile | VariantComparison | str | os.PathLike[str]"
 DEFAULT_THRESHOLD = 0.03
+_MEANT = "Where outputs are meant to differ: outputs='any', or in a shell --any-outputs."
 
 
 def check(
@@ -32,11 +33,13 @@ def check(
     metric: str | None = None,
     include: str | None = None,
     absolute: bool = False,
+    outputs: Literal["equal", "any"] = "equal",
 ) -> Gate:
     """Fail when something became slower than a threshold allows, beyond what noise explains.
 
     It fails when the 95 % interval of the slowdown lies wholly beyond the threshold; a slowdown
-    that is only possible passes, and the gate says so.
+    that is only possible passes, and the gate says so. It also fails when the outputs of two
+    variants differ: a wrong result that is fast is no gain.
 
     Parameters
     ----------
@@ -56,6 +59,10 @@ def check(
     absolute
         For two comparisons: also judge each variant by itself; both have to be measured on a GPU
         in the same state then.
+    outputs
+        For comparisons: ``"equal"`` fails where outputs differ, unless they did in the baseline,
+        too; ``"any"`` only notes it, for variants that are meant to differ, such as by random
+        numbers. Variants that return nothing to compare never fail by it.
 
     Returns
     -------
@@ -65,7 +72,8 @@ def check(
     Raises
     ------
     RegressionError
-        If something regressed; an AssertionError, too. Its ``gate`` is what was found.
+        If something regressed, or outputs differ; an AssertionError, too. Its ``gate`` is what was
+        found.
     ProtonLabError
         If the two are not comparable, were measured on different GPUs, or give no interval.
 
@@ -81,6 +89,7 @@ def check(
         metric=metric,
         include=include,
         absolute=absolute,
+        outputs=outputs,
     )
     raise_if_regressed(gate)
     return gate
@@ -103,9 +112,11 @@ def judged(
     metric: str | None = None,
     include: str | None = None,
     absolute: bool = False,
+    outputs: Literal["equal", "any"] = "equal",
 ) -> Gate:
     """Do what `check` does, and give the gate back whatever it found."""
     allowed = threshold_of(threshold)
+    check_outputs(outputs)
     before = _read(baseline, "baseline")
     after = None if candidate is None else _read(candidate, "candidate")
     for_profiles = {"metric": metric, "include": include}
@@ -123,19 +134,24 @@ def judged(
                 "a profile is held against another one: give a candidate, recorded in the same way"
             )
         title = f"{before.names[1]} against {before.names[0]} ({before.metric.name})"
-        return Gate(title, allowed, (judge_pair(before, allowed),), _notes(before))
+        wrong = "" if outputs == "any" else _wrong(before)
+        row = judge_pair(before, allowed)
+        return Gate(title, allowed, (row,), (*_way_out(wrong), *_notes(before)), wrong)
     if type(before) is not type(after):
         raise ProtonLabError(
             f"the baseline is a {type(before).__name__} and the candidate a "
             f"{type(after).__name__}; record the candidate as the baseline was recorded"
         )
     _check_place(before, after)
+    wrong = ""
     if isinstance(before, VariantComparison) and isinstance(after, VariantComparison):
         rows = tuple(judge_comparisons(before, after, allowed, absolute=absolute))
         names = [side.metric.name for side in (before, after)]
         name = names[0] if names[0] == names[1] else "time/us"
         title = f"{' and '.join(after.names)} against the baseline ({name})"
         notes = tuple(other_work(before, after))
+        if outputs != "any" and before.outputs_equal is not False:
+            wrong = _wrong(after, before)
         if names[0] != names[1]:
             metrics = f"The metric was {names[0]} in the baseline and is {names[1]} now"
             notes = (f"{metrics}: both were judged by time.", *notes)
@@ -146,13 +162,48 @@ def judged(
         rows = tuple(judge_profiles(before, after, allowed, metric=name, include=include))
         title = f"{after.info.name or 'candidate'} against the baseline ({name})"
         notes = ()
-    return Gate(title, allowed, rows, (*notes, *_notes(before, after)))
+    notes = (*_way_out(wrong), *notes, *_notes(before, after))
+    return Gate(title, allowed, rows, notes, wrong)
 
 
-def baseline_of(found: VariantComparison, name: str) -> Gate:
-    """Say what a new baseline of this name holds, as a gate that judges nothing yet."""
-    title = f"{' and '.join(found.names)} recorded as {name} ({found.metric.name})"
-    return Gate(title, DEFAULT_THRESHOLD, tuple(recorded(found)), _notes(found))
+def baseline_of(
+    found: VariantComparison, name: str, *, outputs: Literal["equal", "any"] = "equal"
+) -> Gate:
+    """Say what a new baseline of this name holds, as a gate that judges no speed yet."""
+    wrong = "" if outputs == "any" else _wrong(found)
+    names = " and ".join(found.names)
+    title = f"{names} {'not ' if wrong else ''}recorded as {name} ({found.metric.name})"
+    notes = (*_way_out(wrong), *_notes(found))
+    return Gate(title, DEFAULT_THRESHOLD, tuple(recorded(found)), notes, wrong)
+
+
+def check_outputs(outputs: object) -> None:
+    """Refuse what is neither ``"equal"`` nor ``"any"``.
+
+    Raises
+    ------
+    ProtonLabError
+        If it is not legal.
+    """
+    if outputs not in ("equal", "any"):
+        raise ProtonLabError(
+            f"outputs={outputs!r}; use 'equal', or 'any' where outputs are meant to differ"
+        )
+
+
+def _wrong(found: VariantComparison, before: VariantComparison | None = None) -> str:
+    """Say that outputs differ which did not before; empty where they are equal or not known."""
+    if found.outputs_equal is not False:
+        return ""
+    names = " and ".join(found.names)
+    if before is None:
+        return f"the outputs of {names} differ"
+    known = "were equal" if before.outputs_equal else "were not compared"
+    return f"the outputs of {names} differ now, and {known} in the baseline"
+
+
+def _way_out(wrong: str) -> tuple[str, ...]:
+    return (_MEANT,) if wrong else ()
 
 
 def _read(given: Measured, side: str) -> Profile | VariantComparison:

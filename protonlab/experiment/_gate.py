@@ -87,12 +87,15 @@ class Gate:
         What was judged, and what is shown beside.
     notes
         What a reader should know of the measurements.
+    outputs
+        Why the gate fails by what the variants return, in words; empty where it does not.
     """
 
     title: str
     threshold: float
     rows: tuple[Judged, ...]
     notes: tuple[str, ...] = ()
+    outputs: str = ""
 
     @property
     def regressed(self) -> tuple[Judged, ...]:
@@ -101,22 +104,25 @@ class Gate:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing regressed."""
-        return not self.regressed
+        """Whether nothing regressed, and no output is wrong that was not."""
+        return not self.regressed and not self.outputs
 
     @property
     def summary(self) -> str:
         """One line: passed or failed, and why."""
         allowed = f"{100 * self.threshold:g} %"
         judged = [row for row in self.rows if row.is_judged]
-        if not judged:
-            return "recorded, and nothing was judged"
+        failures = [self.outputs] if self.outputs else []
         if self.regressed:
             names = ", ".join(row.name for row in self.regressed)
-            return (
-                f"failed: {len(self.regressed)} of {len(judged)} slower by more than {allowed}, "
+            failures.append(
+                f"{len(self.regressed)} of {len(judged)} slower by more than {allowed}, "
                 f"with 95 % confidence: {names}"
             )
+        if failures:
+            return f"failed: {'; and '.join(failures)}"
+        if not judged:
+            return "recorded, and nothing was judged"
         open_ = [row.name for row in judged if row.outcome == "not ruled out"]
         if open_:
             return (

@@ -54,25 +54,33 @@ def junit(gate: Any) -> str:
         suites,
         "testsuite",
         name=_text(gate.title),
-        tests=str(len(judged)),
-        failures=str(len(gate.regressed)),
+        tests=str(len(judged) + bool(gate.outputs)),
+        failures=str(len(gate.regressed) + bool(gate.outputs)),
         errors="0",
         skipped="0",
     )
     for row in judged:
-        case = ElementTree.SubElement(
-            suite, "testcase", classname="protonlab.check", name=_text(row.name), time="0"
-        )
-        if row.outcome == "regressed":
-            failure = ElementTree.SubElement(case, "failure", message=_text(row.sentence))
-            failure.text = _text(f"{gate.title}: {row.sentence}")
-        else:
-            ElementTree.SubElement(case, "system-out").text = _text(row.sentence)
+        _case(suite, gate, row.name, row.sentence, row.outcome == "regressed")
+    if gate.outputs:
+        _case(suite, gate, "outputs", gate.outputs, True)
     if gate.notes:
         ElementTree.SubElement(suite, "system-out").text = _text("\n".join(gate.notes))
     ElementTree.indent(suites)
     body = ElementTree.tostring(suites, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
+
+
+def _case(
+    suite: ElementTree.Element, gate: Any, name: str, sentence: str, is_failure: bool
+) -> None:
+    case = ElementTree.SubElement(
+        suite, "testcase", classname="protonlab.check", name=_text(name), time="0"
+    )
+    if is_failure:
+        failure = ElementTree.SubElement(case, "failure", message=_text(sentence))
+        failure.text = _text(f"{gate.title}: {sentence}")
+    else:
+        ElementTree.SubElement(case, "system-out").text = _text(sentence)
 
 
 def _text(text: str) -> str:
