@@ -72,10 +72,14 @@ class Folder:
         Raises
         ------
         ProtonLabError
-            If nothing is there, a file is, or fsspec cannot reach it.
+            If nothing is there, a file is, fsspec cannot reach it, or `url` is neither.
         MissingDependencyError
             If fsspec, or what it needs for such a URL, is not there.
         """
+        if not isinstance(url, str | os.PathLike):
+            raise ProtonLabError(
+                f"a folder is named by its path or URL, not by a {type(url).__name__}"
+            )
         where = os.fspath(url)
         try:
             system, path = _system_of(where)

@@ -69,7 +69,7 @@ def pairs(
     Raises
     ------
     ProtonLabError
-        If `comparison` is something else, or a line is no finite number.
+        If `comparison` is something else, or a line is no label with a finite number.
 
     Examples
     --------
@@ -79,6 +79,11 @@ def pairs(
         raise ProtonLabError(
             f"pairs() draws what compare_variants() measured, not a {type(comparison).__name__}; "
             "bars() draws a comparison of two profiles"
+        )
+    if not isinstance(lines, Mapping | None):
+        raise ProtonLabError(
+            f"lines={lines!r}; give label -> value in the metric's unit, such as "
+            "{'copy, measured': 4210}"
         )
     metric = comparison.metric
     heading = title_of(

@@ -167,6 +167,8 @@ def test_without_fsspec_folders_of_this_machine_are_read(
         load_run("s3://bucket/run")
     with pytest.raises(ProtonLabError, match="nowhere is not there"):
         load_run(tmp_path / "nowhere")
+    with pytest.raises(ProtonLabError, match="by its path or URL, not by a list"):
+        load_run([tmp_path])  # type: ignore[arg-type]
 
 
 def test_what_is_no_run_is_an_error_that_says_what_is_there(tmp_path: Path) -> None:

@@ -97,6 +97,12 @@ def test_line_that_is_none(value: object) -> None:
         pairs(synthetic_comparison(1.0, 2.0), lines={"x": value})  # type: ignore[dict-item]
 
 
+@pytest.mark.parametrize("lines", ["peak", 4250, [4250]])
+def test_lines_without_labels(lines: object) -> None:
+    with pytest.raises(ProtonLabError, match="give label -> value in the metric's unit"):
+        pairs(synthetic_comparison(1.0, 2.0), lines=lines)  # type: ignore[arg-type]
+
+
 def test_profiles_and_their_comparisons_have_no_pairs() -> None:
     with pytest.raises(ProtonLabError, match=r"not a Comparison; bars\(\) draws a comparison"):
         pairs(compare(hand(), hand()))  # type: ignore[arg-type]
