@@ -55,7 +55,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--protonlab-threshold", default="3%", help="slowdown that is allowed (default: 3%%)"
     )
     group.addoption(
-        "--protonlab-markdown", type=Path, metavar="PATH", help="write a summary of all gates"
+        "--protonlab-markdown",
+        type=Path,
+        metavar="PATH",
+        help="write a summary of all gates; $GITHUB_STEP_SUMMARY is added to",
     )
 
 
@@ -104,11 +107,10 @@ class _Summary:
             if not self._gates:
                 terminalreporter.write_line(_NONE)
         if self._path is not None:
-            from protonlab.model.writing import write_atomically
+            from protonlab.experiment._gate_summaries import write_markdown
 
             texts = [gate.to_markdown() for gate in self._gates]
-            texts = texts or [f"### protonlab gates\n\n{_NONE}\n"]
-            write_atomically(["\n".join(texts)], self._path)
+            write_markdown(texts or [f"### protonlab gates\n\n{_NONE}\n"], self._path)
 
 
 def _gate(document: str) -> Gate:

@@ -33,7 +33,12 @@ wrongly.
 @click.option("--include", metavar="REGEX", help="For profiles: judge these kernels, too.")
 @click.option("--absolute", is_flag=True, help="For comparisons: judge each variant by itself.")
 @click.option("--any-outputs", is_flag=True, help="For comparisons: their outputs may differ.")
-@click.option("--markdown", type=_SUMMARY, metavar="PATH", help="Write a summary to this file.")
+@click.option(
+    "--markdown",
+    type=_SUMMARY,
+    metavar="PATH",
+    help="Write a summary to this file; $GITHUB_STEP_SUMMARY is added to.",
+)
 @click.option("--junit", type=_SUMMARY, metavar="PATH", help="Write JUnit XML to this file.")
 @click.pass_context
 def check(
@@ -57,6 +62,7 @@ def check(
     when the outputs of two variants differ, and did not in the baseline.
     """
     from protonlab.experiment import judged
+    from protonlab.experiment._gate_summaries import write_markdown
     from protonlab.model.thresholds import threshold_of
     from protonlab.model.writing import write_atomically
 
@@ -74,8 +80,9 @@ def check(
         outputs="any" if any_outputs else "equal",
     )
     click.echo(cleaned_lines(str(gate)))  # whatever comes of the summaries
-    for path, text in ((markdown, gate.to_markdown), (junit, gate.to_junit)):
-        if path is not None:
-            write_atomically([text()], path)
+    if markdown is not None:
+        write_markdown([gate.to_markdown()], markdown)
+    if junit is not None:
+        write_atomically([gate.to_junit()], junit)
     if not gate.passed:
         context.exit(1)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
+
+from protonlab.model.writing import write_atomically
 
 _HEADER = ("", "baseline", "candidate", "time", "95 % interval", "verdict")
 # What XML 1.0 cannot hold, escaped or not.
@@ -30,6 +34,26 @@ def markdown(gate: Any) -> str:
     if gate.notes:
         lines += ["", *(f"- {_escaped(note)}" for note in gate.notes)]
     return "\n".join(lines) + "\n"
+
+
+def write_markdown(texts: Iterable[str], path: Path) -> None:
+    """Write summaries into one file, which they replace.
+
+    Behind what is there already go those for ``$GITHUB_STEP_SUMMARY``: other commands of a step
+    write to that file, too.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    whole = "\n".join(texts)
+    shared = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not shared or Path(shared).resolve() != path.resolve():
+        write_atomically([whole], path)
+        return
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"\n{whole}" if file.tell() else whole)
 
 
 def _verdict(outcome: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
 from click.testing import CliRunner, Result
 from test_check import LONG, SHORT, around, repeated, variants
 
@@ -69,3 +70,21 @@ def test_command_typed_wrongly(tmp_path: Path) -> None:
     assert "no such folder" in unwritable.stderr
     pair.write_text("{}")
     assert "a JSON object without traceEvents" in run(pair).output
+
+
+def test_summary_of_a_step_is_added_to_and_another_file_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair, step, report = (tmp_path / name for name in ("p.json", "step.md", "report.md"))
+    variants(0.9).save(pair)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
+    for path in (step, report):
+        path.write_text("# Earlier")
+        for _ in "ab":
+            assert run(pair, "--markdown", path).exit_code == 0
+    once = report.read_text("utf-8")
+    assert once.startswith("### serial against overlap")
+    assert step.read_text("utf-8") == f"# Earlier\n{once}\n{once}"
+    step.unlink()
+    assert run(pair, "--markdown", step).exit_code == 0
+    assert step.read_text("utf-8") == once
