@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from protonlab.model import VariantComparison
 
 FOLDER = "protonlab_baselines"
+_THRESHOLD = "3%"
 _HINT = "record one with pytest --protonlab-record, and commit it"
 _NONE = (
     "No gate was judged and no baseline recorded: no test that ran got so far with protonlab_gate."
@@ -52,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--protonlab-record", action="store_true", help="write baselines instead of judging by them"
     )
     group.addoption(
-        "--protonlab-threshold", default="3%", help="slowdown that is allowed (default: 3%%)"
+        "--protonlab-threshold", default=_THRESHOLD, help="slowdown that is allowed (default: 3%%)"
     )
     group.addoption(
         "--protonlab-markdown",
@@ -63,9 +64,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin to collect gates."""
+    """Begin to collect gates.
+
+    Raises
+    ------
+    pytest.UsageError
+        If an option is not legal: before any test runs.
+    """
+    threshold, path = map(config.getoption, ("--protonlab-threshold", "--protonlab-markdown"))
+    if threshold != _THRESHOLD:  # which needs no import
+        from protonlab.errors import ProtonLabError
+        from protonlab.model.thresholds import threshold_of
+
+        try:
+            threshold_of(threshold)
+        except ProtonLabError as error:
+            raise pytest.UsageError(f"--protonlab-threshold: {error}") from None
+    if path is not None and not path.resolve().parent.is_dir():
+        raise pytest.UsageError(f"--protonlab-markdown: no folder {path.parent} for {path.name}")
+    if path is not None and path.is_dir():
+        raise pytest.UsageError(f"--protonlab-markdown: {path} is a folder; give a file's name")
     config.stash[_ASKED] = {}
-    config.pluginmanager.register(_Summary(config.getoption("--protonlab-markdown")))
+    config.pluginmanager.register(_Summary(path))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -177,8 +197,15 @@ class Gatekeeper:
         )
         from protonlab.experiment._alone import alone_on_device
         from protonlab.experiment._baseline_names import baseline_stem, baselines, older_stem, slug
+        from protonlab.experiment._check import check_outputs
+        from protonlab.model.thresholds import threshold_of
 
-        records = self._config.getoption("--protonlab-record")
+        records, allowed = map(
+            self._config.getoption, ("--protonlab-record", "--protonlab-threshold")
+        )
+        if threshold is not None:
+            allowed = threshold_of(threshold)
+        check_outputs(outputs)
         stem = baseline_stem(*_described(self._test), name)
         self._claim(stem)
         known = baselines(self._folder, stem)
@@ -200,9 +227,6 @@ class Gatekeeper:
         if path not in known:
             others = ", ".join(other.name for other in known)
             pytest.skip(f"no baseline for this GPU, {path.name}, only {others}; {_HINT}")
-        allowed = threshold
-        if allowed is None:
-            allowed = self._config.getoption("--protonlab-threshold")
         gate = judged(path, found, threshold=allowed, outputs=outputs)
         title = f"{gate.title}, {path.name}"
         gate = dataclasses.replace(gate, title=title, notes=(*gate.notes, *notes))

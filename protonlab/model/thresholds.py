@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from numbers import Real
 
 from protonlab.errors import ProtonLabError
 
@@ -25,7 +26,7 @@ def threshold_of(value: float | str) -> float:
             number = float(match[1]) / (100 if match[2] else 1)
             if not match[2] and number >= 1:
                 number = None  # "3" could mean 3 % or 300 %
-    elif isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1:
+    elif isinstance(value, Real) and not isinstance(value, bool) and 0 <= value < 1:
         number = float(value)
     if number is None or not 0 <= number < _LARGEST:
         raise ProtonLabError(f"threshold={value!r}; write it as 3% or 0.03, below {_LARGEST:.0%}")

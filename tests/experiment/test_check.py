@@ -58,6 +58,7 @@ def outcomes(gate: Gate) -> dict[str, str]:
         (1.0298, 0.03, "not ruled out"),
         (1.029, "0.03", "not ruled out"),
         (1.01, "3 %", "holds"),
+        (1.01, np.float32(0.03), "holds"),
         (0.95, "3%", "faster"),
         (1.01, "0%", "regressed"),
         (1.0, 0, "not ruled out"),

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from gated import ONE, Gated, gated
 
 from protonlab.capture import device
@@ -72,6 +73,38 @@ def test_without_any_baseline_it_fails_before_measuring(gated: Gated, tmp_path: 
     assert "No gate was judged and no baseline recorded: no test" in summary.read_text("utf-8")
     assert "there is no baseline test_gated_speed.test_speed in" in text
     assert "record one with pytest --protonlab-record" in text
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("--protonlab-threshold=3", "--protonlab-threshold: threshold='3'; write it as 3% or 0.03"),
+        ("--protonlab-markdown=/no/such/y.md", "--protonlab-markdown: no folder /no/such for y.md"),
+        ("--protonlab-markdown=/", "--protonlab-markdown: / is a folder; give a file's name"),
+    ],
+)
+def test_options_that_are_not_legal_end_it_before_any_test(
+    gated: Gated, option: str, says: str
+) -> None:
+    gated.write("test_ran.py", "def test_runs() -> None:\n    raise SystemExit\n")
+    code, text = gated.run(option)
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert f"ERROR: {says}" in text
+    assert "test_ran" not in text
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [("threshold=3", "threshold=3; write it"), ("outputs='no'", "outputs='no'; use 'equal', or")],
+)
+def test_what_a_gate_is_given_is_looked_at_before_it_measures(
+    gated: Gated, option: str, says: str
+) -> None:
+    source = ONE.replace("variants, ", f"dict.fromkeys(variants, exit), {option}, ")
+    gated.write("test_gated_speed.py", source)
+    code, text = gated.run("--protonlab-record")
+    assert code == 1
+    assert f"ProtonLabError: {says}" in text
 
 
 TIMED = """
