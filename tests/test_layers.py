@@ -62,7 +62,7 @@ ROOMS = {
     ),
     "report": Room("errors model formats page", "IPython nbclient nbformat traitlets"),
     "demo": Room("errors model formats report", "nbformat"),
-    "pytest_plugin": Room("model experiment", "pytest"),
+    "pytest_plugin": Room("errors model experiment", "pytest"),
     "__main__": Room("cli"),
     "cli": Room(
         "errors model formats capture experiment views display report demo epilogue runs",
