@@ -42,4 +42,6 @@ def test_launches_that_differ_from_call_to_call_are_timed_by_the_clock() -> None
     times = itertools.cycle((1, 2))
     found = quick(scale, lambda: scale(times=next(times)))
     assert found.protocol["timer"] == "the host's clock"
-    assert found.protocol["timer_reason"].startswith("calls of a variant launch different numbers")
+    # It is seen in the first calls or, where a slow machine makes few of them, in a sample.
+    seen = ("calls of a variant launch different numbers", "Proton showed")
+    assert found.protocol["timer_reason"].startswith(seen)
