@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 from typing import Any
 
@@ -168,7 +169,8 @@ def test_interpreter_offers_no_choice_that_it_would_not_follow() -> None:
     panel = widget()
     panel.source = "interpreter"  # always computes the same small matmul
     assert panel.choices == {}
-    assert panel.words == {"status": "Press Start to compute.", "problem": ""}
+    answered_to = {"source": "interpreter", "running": False, **dataclasses.asdict(FOUR)}
+    assert panel.words == {"status": "Press Start to compute.", "problem": "", "of": answered_to}
     assert (panel.chart, panel.table) == ({}, "")
     panel.source = "replay"
     assert panel.case == FOUR
@@ -180,6 +182,8 @@ def test_what_cannot_be_is_shown_and_taken_back() -> None:
     panel.tokens = -1
     assert panel.words["problem"] == "tokens=-1; give a number from 1 to 8192"
     assert "tokens=-1" not in repr(panel)
+    assert panel.chart == {}  # numbers of another case would stand beside it
+    assert "headlines" not in panel.words
     panel.tokens = 4
     assert panel.words["problem"] == ""
     panel.source = "oracle"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import math
+import re
 import time
+from typing import Any
 
 import pytest
 import torch
@@ -92,6 +95,46 @@ def test_clicks_never_pile_up_and_stop_always_works() -> None:
         seen = len(panel.comparison or ())
         await asyncio.sleep(0.2)
         assert len(panel.comparison or ()) == seen < 24
+
+    run(work())
+
+
+def test_words_and_chart_reach_the_page_together_and_name_the_case_of_their_numbers() -> None:
+    panel = widget()
+    sent: list[dict[str, Any]] = []
+    panel.send_state = lambda key=None: sent.append(  # type: ignore[method-assign]
+        {name: getattr(panel, name) for name in ([key] if isinstance(key, str) else key or ())}
+    )
+
+    async def work() -> None:
+        panel.running = True
+        await until(lambda: not panel.running)
+
+    run(work())
+    charts = [state for state in sent if "chart" in state]
+    assert len(charts) == 23
+    for state in charts:
+        (pairs,) = re.findall(r"\d+ pairs", state["chart"]["layout"]["title"]["text"])
+        assert pairs in state["words"]["sentences"][0]
+        assert state["words"]["drawn"] == {"source": "replay", **dataclasses.asdict(FOUR)}
+    answered = [state["words"]["of"]["running"] for state in sent if "words" in state]
+    assert answered[0] is True  # before anything is measured
+    assert answered[-1] is False
+    panel.close()
+
+
+def test_a_choice_during_a_run_is_answered_before_its_numbers_are_there() -> None:
+    panel = widget()
+
+    async def work() -> None:
+        panel.running = True
+        await until(lambda: 3 < len(panel.comparison or ()) < 20)
+        panel.tokens = 16
+        assert panel.words["of"]["tokens"] == 16
+        assert panel.words["drawn"]["tokens"] == 4  # which the page therefore dims
+        await until(lambda: panel.words["drawn"]["tokens"] == 16)
+        panel.close()
+        await panel.stopped()
 
     run(work())
 

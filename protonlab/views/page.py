@@ -53,9 +53,10 @@ def panel_source(panel: str) -> str:
     Parameters
     ----------
     panel
-        Code that may call ``plotlyFrom(model)``, ``recolour``, ``isDark`` and ``followTheme``.
+        Code that may call ``plotlyFrom(model)``, ``followTheme`` and ``new FittedDrawing(host,
+        Plotly, figure)``, whose ``paint()`` draws the figure in the page's colours and width.
     """
-    return "\n".join((asset("theme.js"), asset("plotly.js"), panel))
+    return "\n".join((drawing_source((), (*_NOTES, "plotly.js")), panel))
 
 
 def page_script(figures: str) -> str:

@@ -72,6 +72,7 @@ class Panel(anywidget.AnyWidget):
         self._sources: dict[str, Source] = {}
         self._is_settling = False
         self._copy: float | None = None
+        self._drawn: dict[str, Any] = {}  # source and case of the chart
         self._status = self._problem = self._kept = self._notice = ""
         super().__init__(
             mount=uuid.uuid4().hex, overlap=overlap, source=source, **dataclasses.asdict(case)
@@ -137,11 +138,16 @@ class Panel(anywidget.AnyWidget):
             raise ProtonLabError(
                 "nothing was measured yet: set running = True and wait, or take source='replay'"
             )
-        lines = reference_lines(self.case, self._copy)
-        return pairs(self.comparison, lines=lines, title=str(self.case), notes=notes)
+        lines = reference_lines(self._settled, self._copy)
+        return pairs(self.comparison, lines=lines, title=str(self._settled), notes=notes)
 
     def show(self, moment: Moment) -> None:
-        """Show what a source knows at a moment."""
+        """Show what a source knows at a moment, to the page all at once."""
+        with self.hold_sync():
+            self._take(moment)
+            self.say(f"{moment.message[0].upper()}{moment.message[1:]}.")
+
+    def _take(self, moment: Moment) -> None:
         if moment.copy_gbyte_s is not None:
             self._copy = moment.copy_gbyte_s
         if moment.compiled is not None and moment.compiled is not self.compiled:
@@ -149,13 +155,16 @@ class Panel(anywidget.AnyWidget):
             self.table = compiled_table(moment.compiled).html()
         if moment.comparison is not None:
             self.comparison = moment.comparison
+            self._drawn = {"source": self.source, **dataclasses.asdict(self._settled)}
             self.chart = dict(json.loads(self.drawn().to_json(validate=False)))
-        self.say(f"{moment.message[0].upper()}{moment.message[1:]}.")
 
     def say(self, status: str) -> None:
         """Show a status, and everything else that is in words."""
         self._status = status
         words: dict[str, Any] = {"status": status, "problem": self._problem}
+        # What this answers to, so that the page can tell that it waits for an answer.
+        words["of"] = {name: getattr(self, name) for name in ("running", "source", *FIELDS)}
+        words |= {"drawn": self._drawn} if self._drawn else {}
         words |= {"kept": self._kept} if self._kept else {}
         words |= {"notice": self._notice} if self._notice else {}
         found, sides = self.comparison, (True, False)
@@ -193,6 +202,7 @@ class Panel(anywidget.AnyWidget):
 
     def _clear(self) -> None:
         self.comparison = self.compiled = None
+        self._drawn = {}
         self.chart, self.table, self._kept = {}, "", ""
 
     def _asked(self, *, is_new_source: bool) -> tuple[EpilogueCase, str]:
@@ -217,6 +227,7 @@ class Panel(anywidget.AnyWidget):
                 case, other = source.settled(case)
                 why = " ".join(filter(None, (why, other)))
         except ProtonLabError as error:
+            self._clear()  # of another case than the one that is asked for
             self.fail(str(error))
             return
         self._is_settling = True
@@ -234,6 +245,7 @@ class Panel(anywidget.AnyWidget):
             choices |= {name: list(values) for name, values in source.choices(case).items()}
         self.choices = choices
         if self.running:
+            self.say(self._status)
             return  # the run sees it, and begins anew
         moment = Moment("press Start to compute") if source is None else source.at_once(case)
         self._clear()

@@ -69,7 +69,7 @@ class EpilogueWidget(Panel):
     >>> protonlab.EpilogueWidget()  # doctest: +SKIP
     """
 
-    _esm = panel_source(_asset("epilogue.js"))
+    _esm = panel_source(_asset("controls.js") + _asset("epilogue.js"))
     _css = _asset("epilogue.css")
 
     def __init__(
@@ -163,13 +163,14 @@ class EpilogueWidget(Panel):
 
     def _on_running(self, change: Any) -> None:
         if not change["new"]:
-            if self._run.is_going_on:
-                self.say("Stopped.")
+            self.say("Stopped." if self._run.is_going_on else self._status)
             return
         try:
             self._run.start()
         except ProtonLabError as error:
             self.fail(str(error))
+        else:
+            self.say("Starting.")
 
     def _on_message(self, _widget: Any, message: Any, _buffers: Any) -> None:
         try:

@@ -1,67 +1,71 @@
 // The panel of an EpilogueWidget: controls, words and a chart over one widget model. Stands behind
-// theme.js and plotly.js (protonlab.views) in one module.
+// what draws figures (protonlab.views) and controls.js in one module.
 //
 // It mounts where an output says `<div class="protonlab-epilogue" data-mount=…>`, over the picture
 // that stays there without a kernel, or where a front end asks for a widget view. The kernel writes
 // whole figures; the toggle is the page's own affair, so it answers also while the kernel is busy.
 
-const FIELDS = { tokens: "Tokens per expert", experts: "Experts", n: "N", k: "K", kernel: "Kernel" };
-const WORDS = {
-  kernel: { ours: "ours, plain Triton", upstream: "upstream, triton_kernels" },
-  source: {
-    gpu: "this GPU", replay: "replay of a recording", interpreter: "interpreter, correctness only",
-  },
-};
-const SOURCES = ["gpu", "replay", "interpreter"];
-const CONFIG = { displaylogo: false, doubleClick: false, modeBarButtons: [["toImage"]] };
-const CONTROLS = new Set(["button", "input", "select", "summary"]);
 // Opacity of the setting that is not chosen; its line keeps a contrast of 3, in either theme.
 const FADED = { band: 0.5, points: 0.5, median: 0.71 };
 
-// JupyterLab takes a key for a shortcut before a panel could stop it, except where its target says so.
-const TAKES_KEYS = { lmSuppressShortcuts: "true" };
-
-function element(name, properties = {}, ...children) {
-  const { dataset = {}, ...rest } = properties;
-  const made = Object.assign(document.createElement(name), rest);
-  Object.assign(made.dataset, dataset, CONTROLS.has(name) ? TAKES_KEYS : {});
-  made.append(...children);
-  return made;
-}
+// Milliseconds; a kernel that has nothing else to do answers before that.
+const SOON = 100;
+const WAITS = "Waiting for the kernel …";
+// States of a kernel that has forgotten the panel, or is about to.
+const GONE = ["restarting", "autorestarting", "terminating", "dead"];
 
 class Panel {
   constructor(model, host) {
-    Object.assign(this, { model, host, width: 0, frame: 0 });
+    Object.assign(this, { model, host, frame: 0, words: model.get("words") });
     this.build();
-    this.endings = [];
-    const on = (names, act) => {
-      const events = names.map((name) => `change:${name}`).join(" ");
+    this.endings = [keepKeys(host)];
+    const on = (events, act) => {
       model.on(events, act);
       this.endings.push(() => model.off(events, act));
     };
-    on(["choices", "source", ...Object.keys(FIELDS)], () => this.controls());
-    on(["words", "overlap", "running"], () => this.say());
-    on(["chart", "overlap"], () => this.draw());
-    on(["table"], () => this.tabulate());
-    const answer = ({ kind, html }) => kind === "ptx" && this.showPTX(html);
-    model.on("msg:custom", answer);
-    this.endings.push(() => model.off("msg:custom", answer));
-    this.resizes = new ResizeObserver(() => {
-      if (this.plot.clientWidth !== this.width) this.draw();
-    });
-    this.resizes.observe(this.plot);
-    this.controls();
+    const change = (...names) => names.map((name) => `change:${name}`).join(" ");
+    on(change("choices", "source", ...Object.keys(FIELDS)), () => this.controls.show());
+    on(change("overlap", "running", "source", ...Object.keys(FIELDS)), () => this.say());
+    on(change("words", "chart", "overlap"), () => this.draw());
+    on(change("table"), () => this.tabulate());
+    on("msg:custom", ({ kind, html }) => kind === "ptx" && this.showPTX(html));
+    on("comm_live_update", () => this.lose()); // ipywidgets': it has left the kernel
+    this.watch(model.widget_manager?.kernel);
+    this.controls.show();
     this.say();
     this.tabulate();
     this.draw();
   }
 
-  // The kernel closed the widget: what was measured stays to be looked at.
-  end() {
+  // ipywidgets says nothing of kernels that end for good, JupyterLab does.
+  watch(kernel) {
+    if (!kernel?.statusChanged || !kernel.disposed) return;
+    const look = (_, status) => GONE.includes(status) && this.lose();
+    const lose = () => this.lose();
+    kernel.statusChanged.connect(look);
+    kernel.disposed.connect(lose);
+    this.endings.push(() => {
+      kernel.statusChanged.disconnect(look);
+      kernel.disposed.disconnect(lose);
+    });
+  }
+
+  lose() {
+    this.end("The kernel is gone. Run the cell again.");
+  }
+
+  // The kernel closed the widget, or is gone: what was measured stays to be looked at.
+  end(why = "Closed. Run the cell again for a new panel.") {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.words = this.model.get("words");
     this.endings.forEach((each) => each());
-    this.resizes.disconnect();
+    clearTimeout(this.timer);
+    this.say();
+    this.controls.take(this.words.of ?? {});
     for (const control of this.host.querySelectorAll("button, input, select")) control.disabled = true;
-    this.status.textContent = "Closed. Run the cell again for a new panel.";
+    this.notice.textContent = why; // beside the controls
+    this.status.textContent = "";
   }
 
   set(name, value) {
@@ -81,6 +85,7 @@ class Panel {
     });
     this.shut.onclick = () => this.model.send({ kind: "close" });
     this.fields = element("div", { className: "fields" });
+    this.controls = new Controls(this.model, (name, value) => this.set(name, value), this.fields);
     this.notice = element("output", { className: "notice" });
     this.headline = element("div", { className: "headline" });
     this.sentence = element("div", { className: "sentence", role: "status" });
@@ -96,7 +101,7 @@ class Panel {
     this.kept = element("output", { className: "kept" });
     this.notes = element("div", { className: "notes" });
     this.summary = element("summary", { textContent: "What the switch changed" });
-    this.table = element("div");
+    this.table = element("div", { className: "wide" });
     this.ask = element("button", { type: "button", textContent: "Show both PTX side by side" });
     this.ask.onclick = () => this.model.send({ kind: "ptx" });
     this.ptx = element("div");
@@ -105,87 +110,40 @@ class Panel {
       element("div", { className: "row" }, this.toggle, this.go, this.shut),
       this.fields, this.notice, this.headline, this.sentence, this.problem, this.plot,
       element("div", { className: "row" }, this.keep, this.kept, this.status), this.notes, this.details);
-    // Keys are the notebook's shortcuts, in a panel they are not.
-    this.host.onkeydown = (event) => event.stopPropagation();
   }
 
-  // One control a field: built anew only when what may be chosen changes, else set to its value.
-  controls() {
-    const choices = this.model.get("choices");
-    const shape = JSON.stringify([choices, this.model.get("source")]);
-    if (shape !== this.shape) {
-      this.shape = shape;
-      const source = this.choose("source", SOURCES);
-      const made = Object.keys(FIELDS).filter((name) => choices[name]).map((name) =>
-        Array.isArray(choices[name])
-          ? name === "tokens" ? this.slide(name, choices[name]) : this.choose(name, choices[name])
-          : this.count(name, choices[name]));
-      const focused = document.activeElement?.dataset?.field;
-      const isInside = this.host.contains(document.activeElement);
-      this.fields.replaceChildren(this.label("Source", source), ...made.map((control) =>
-        this.label(FIELDS[control.dataset.field], control)));
-      if (isInside && focused) this.fields.querySelector(`[data-field=${focused}]`)?.focus();
-    }
-    for (const control of this.fields.querySelectorAll("[data-field]")) {
-      control.take(this.model.get(control.dataset.field));
-    }
+  // Whether a person has chosen something else than that.
+  isApart(from = {}) {
+    return Object.entries(from).some(([name, value]) => this.model.get(name) !== value);
   }
 
-  label(text, control) {
-    const label = element("label", {}, element("span", { textContent: text }), control);
-    if (control.said) label.append(control.said);
-    return label;
+  // What the kernel has not answered to, and numbers of another case; unless that is over soon.
+  doubt() {
+    const isWaiting = this.isApart(this.words.of);
+    const isDoubtful = !this.isOver && (isWaiting || this.isApart(this.words.drawn));
+    if (!isDoubtful) this.timer = this.isLate = clearTimeout(this.timer);
+    this.timer ??= isDoubtful ? setTimeout(() => this.late(), SOON) : undefined;
+    this.host.classList.toggle("doubtful", Boolean(this.isLate));
+    return isWaiting && this.isLate;
   }
 
-  choose(name, values) {
-    const options = values.map((value) =>
-      element("option", { value, textContent: WORDS[name]?.[value] ?? Number(value).toLocaleString("en") }));
-    const control = element("select", { dataset: { field: name }, disabled: values.length < 2 }, ...options);
-    const isText = typeof values[0] === "string";
-    control.take = (value) => (control.value = String(value));
-    control.onchange = () => this.set(name, isText ? control.value : Number(control.value));
-    return control;
-  }
-
-  slide(name, values) {
-    const control = element("input", {
-      type: "range", min: 0, max: values.length - 1, step: 1, dataset: { field: name },
-      disabled: values.length < 2,
-    });
-    control.said = element("output", { className: "number" });
-    const tell = (value) => {
-      control.said.textContent = value;
-      control.setAttribute("aria-valuetext", `${value}`);
-    };
-    control.take = (value) => {
-      control.value = Math.max(0, values.findLastIndex((each) => each <= value)); // or the next below
-      tell(value);
-    };
-    control.oninput = () => {
-      tell(values[control.value]);
-      this.set(name, values[control.value]);
-    };
-    return control;
-  }
-
-  count(name, { min, max, step }) {
-    const control = element("input", { type: "number", min, max, step, dataset: { field: name } });
-    control.take = (value) => {
-      if (document.activeElement !== control) control.value = value;
-    };
-    control.onchange = () => this.set(name, Math.round(Number(control.value)));
-    return control;
+  late() {
+    this.isLate = true;
+    this.say();
   }
 
   say() {
-    const [words, overlap, running] = ["words", "overlap", "running"].map((name) => this.model.get(name));
+    const { words, isOver } = this;
+    const overlap = this.model.get("overlap");
+    const running = !isOver && this.model.get("running");
     const side = overlap ? 0 : 1;
+    const isWaiting = this.doubt();
     this.toggle.ariaChecked = String(overlap);
     this.go.textContent = running ? "Stop" : "Start";
     this.go.classList.toggle("running", running);
     const put = (node, text) => node.textContent !== text && (node.textContent = text);
     put(this.headline, words.headlines?.[side] ?? `Overlap ${overlap ? "on" : "off"}`);
-    put(this.sentence, words.sentences?.[side] ?? "");
+    put(this.sentence, isWaiting ? WAITS : words.sentences?.[side] ?? "");
     for (const name of ["problem", "status", "kept", "notice"]) put(this[name], words[name] ?? "");
     put(this.summary, words.compiled ? `What the switch changed: ${words.compiled}` : "What the switch changed");
     const told = [
@@ -221,23 +179,35 @@ class Panel {
     this.frame = requestAnimationFrame(() => this.paint());
   }
 
+  // Words and chart of one moment, in one task.
   async paint() {
+    if (!this.isOver) this.words = this.model.get("words");
+    this.say();
     const figure = this.model.get("chart");
-    const width = this.plot.clientWidth;
-    if (!width) return; // a hidden tab is drawn when it is shown
-    this.width = width;
     this.plot.hidden = !figure.layout;
     if (!figure.layout) return;
     try {
       const Plotly = await plotlyFrom(this.model);
       const chosen = this.model.get("overlap") ? "first" : "second";
-      const twins = isDark() ? (figure.layout.meta?.protonlab?.dark ?? {}) : {};
-      const shown = recolour(emphasised(figure, chosen), twins);
-      await Plotly.react(this.plot, shown.data, { ...shown.layout, width }, CONFIG);
+      await this.plotted(Plotly, emphasised(figure, chosen));
       this.plot.dataset.drawn = chosen;
     } catch (error) {
+      this.chart = undefined;
       this.plot.textContent = `The chart cannot be drawn: ${error.message}`;
     }
+  }
+
+  // A chart of another case needs other room than the one before.
+  plotted(Plotly, figure) {
+    const about = JSON.stringify(this.words.drawn);
+    if (!this.chart) this.chart = new FittedDrawing(this.plot, Plotly, figure);
+    else {
+      Object.assign(this.chart, { figure, own: figure.layout.meta?.protonlab ?? {} });
+      if (about !== this.about) this.chart.fit = undefined;
+      this.chart.paint();
+    }
+    this.about = about;
+    return this.chart.drawn;
   }
 }
 

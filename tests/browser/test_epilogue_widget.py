@@ -44,6 +44,17 @@ CURVES = """(panel) => {
         return high / low;
     });
 }"""
+# How many pairs title and sentence speak of, in each of some frames.
+MOMENTS = """async (panel) => {
+    const host = document.querySelector(panel);
+    const pairs = (part) => host.querySelector(part).textContent.match(/(\\d+) pairs/)?.[1];
+    const seen = [];
+    while (new Set(seen.map(String)).size < 5) {
+        await new Promise(requestAnimationFrame);
+        seen.push([pairs(".gtitle"), pairs(".sentence")]);
+    }
+    return seen;
+}"""
 # A replay that does not end by itself before it is stopped.
 SLOWLY = "from protonlab.widget import _replay\n_replay._REPLAY_S = 600"
 NOTEBOOK = """\
@@ -58,8 +69,11 @@ def text(page: Page, part: str) -> str:
 
 
 def wait_for_change(page: Page, part: str, before: str) -> str:
+    """Wait for the kernel's answer; a busy one is waited for in so many words."""
     page.wait_for_function(
-        "([part, before]) => document.querySelector(part).innerText !== before",
+        """([part, before]) =>
+            ![before, "Waiting for the kernel …"].includes(document.querySelector(part).innerText)
+        """,
         arg=[f"{PANEL} {part}", before],
     )
     return text(page, part)
@@ -123,6 +137,7 @@ def test_gallery_notebook_in_jupyterlab(lab: Lab, tab: Tab) -> None:
     page.locator(f"{PANEL} .go").click()
     page.wait_for_selector(f"{PANEL} .status >> text=/Replaying: pair \\d+ of/")
     assert text(page, ".go") == "Stop"
+    assert all(title == said for title, said in page.evaluate(MOMENTS, PANEL))
     page.locator(f"{PANEL} .go").click()
     page.wait_for_selector(f"{PANEL} .status >> text=Stopped.")
     assert text(page, ".go") == "Start"
@@ -175,7 +190,7 @@ def test_panel_in_notebook_7_and_its_picture_without_the_kernel(lab: Lab, tab: T
     page.get_by_role("button", name="Keep in variables").click()
     page.wait_for_selector(f"{PANEL} .kept >> text=Kept in epilogue, epilogue_compiled: 24 pairs.")
     page.get_by_role("button", name="Close").click()
-    page.wait_for_selector(f"{PANEL} .status >> text=Closed.")
+    page.wait_for_selector(f"{PANEL} .notice >> text=Closed.")
     assert page.locator(f"{PANEL} [role=switch]").is_disabled()
     lab.save(tab)
     lab.stop_kernels(tab)
