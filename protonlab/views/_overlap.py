@@ -195,10 +195,8 @@ def _layout(
     layout["shapes"] = [_upright(crossing) for crossing in crossed]
     if show == "difference":
         layout["shapes"].append(_level())
-    words = "they cross at about {:.0f} tokens" if len(crossed) == 1 else "{:.0f} tokens"
-    for at in crossed:  # the first of several gives way to the next
-        gives_way = len(crossed) > 1 and at == min(crossed)
-        layout["annotations"].append(_crossing(at, words.format(at), ends, to_left=gives_way))
+    if crossed:
+        layout["annotations"].append(_crossing(crossed, ends))
     return layout
 
 
@@ -212,15 +210,23 @@ def _level() -> dict[str, Any]:
     return {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": 0, "y1": 0, "line": look}
 
 
-def _crossing(at: float, words: str, ends: Sequence[float], *, to_left: bool) -> dict[str, Any]:
-    place = math.log10(at)  # plotly takes annotations on a logarithmic axis so
+def _crossing(crossed: Sequence[float], ends: Sequence[float]) -> dict[str, Any]:
+    """One label: several would lie on each other where crossings are near, or the page narrow."""
+    place, anchor, side = 1.0, "paper", "right"
+    if len(crossed) == 1:
+        place, anchor = math.log10(crossed[0]), "x"  # plotly takes annotations on such an axis so
+        side = "right" if place > sum(ends) / 2 else "left"
     return {
-        "text": words,
-        **{"x": place, "y": 1, "yref": "paper", "yanchor": "bottom"},
-        "xanchor": "right" if to_left or place > sum(ends) / 2 else "left",
+        "text": f"they cross at about {_in_words(crossed)} tokens",
+        **{"x": place, "xref": anchor, "xanchor": side},
+        **{"y": 1, "yref": "paper", "yanchor": "bottom"},
         "showarrow": False,
         "font": {"size": theme.FONT_SIZE, "color": theme.REFERENCE.light},
     }
+
+
+def _in_words(crossed: Sequence[float]) -> str:
+    return " and ".join(f"{at:.0f}" for at in crossed)
 
 
 def _said(rows: pd.DataFrame, crossed: Sequence[float]) -> str:
@@ -235,7 +241,7 @@ def _said(rows: pd.DataFrame, crossed: Sequence[float]) -> str:
     if ties:
         parts.append(f"the interval holds a tie at {ties}")
     if crossed:
-        parts.append("they cross at about " + " and ".join(f"{at:.0f}" for at in crossed))
+        parts.append(f"they cross at about {_in_words(crossed)}")
     return "; ".join(parts)
 
 

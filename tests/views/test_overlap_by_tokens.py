@@ -112,11 +112,12 @@ def test_empty_sweep_is_a_sentence() -> None:
     assert empty.nearest(SWEEP.cases[0]) is None
 
 
-def test_several_crossings_have_short_labels() -> None:
+def test_several_crossings_share_a_label() -> None:
     sweep = recorded.epilogue_sweep()
     crossings = sweep.crossings("ours", 5760)
     assert len(crossings) > 1
-    texts = [each.text for each in overlap_by_tokens(sweep).layout.annotations]
-    assert [text for text in texts if text.endswith(" tokens")] == [
-        f"{at:.0f} tokens" for at in crossings
-    ]
+    figure = overlap_by_tokens(sweep)
+    assert [shape.x0 for shape in figure.layout.shapes] == list(crossings)
+    (label,) = (each for each in figure.layout.annotations if each.text.endswith(" tokens"))
+    rounded = " and ".join(f"{at:.0f}" for at in crossings)
+    assert label.text == f"they cross at about {rounded} tokens"
