@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from sweeps import synthetic_comparison
 from widgets import FOUR, SWEEP, widget
 
-from protonlab import EpilogueWidget
+from protonlab import EpilogueWidget, recorded
 from protonlab.epilogue import EpilogueCase, has_upstream
 from protonlab.errors import ProtonLabError
 from protonlab.widget._words import headline, sentence
@@ -211,6 +212,27 @@ def test_figure_is_the_static_twin() -> None:
     assert "published" not in widget(EpilogueCase("ours", 16)).figure().to_json()
 
 
+def test_sentence_and_verdict_round_alike() -> None:
+    panel = widget(EpilogueCase(), sweep=recorded.epilogue_sweep())
+    (bounds,) = re.findall(r"95 % interval ([\d.]+ to [\d.]+)", panel.words["verdict"])
+    assert f"(95 % interval {bounds} %, " in panel.words["sentences"][0]
+
+
+def test_figure_warns_as_the_panel_does_whose_chart_does_not_twice() -> None:
+    panel = widget(EpilogueCase(), sweep=recorded.epilogue_sweep())
+    warnings = panel.words["warnings"]
+    assert len(warnings) == 3  # the clock moved, a power cap, one clock for both
+    drawn = _notes(panel.figure().layout.annotations)
+    assert all(f"Warning: {each}" in drawn for each in warnings)
+    assert "Warning" not in panel._static().split("<svg")[0]
+    assert "power cap" in panel._static()
+    assert "Warning" not in _notes(panel.chart["layout"]["annotations"])
+
+
+def _notes(annotations: Any) -> str:
+    return " ".join(each["text"].replace("<br>", " ") for each in annotations)
+
+
 def test_outside_of_a_notebook_it_is_a_picture() -> None:
     bundle = widget()._repr_mimebundle_()
     assert "application/vnd.plotly.v1+json" in bundle  # what an exported page draws
@@ -248,13 +270,16 @@ def test_words_of_a_clear_case_an_unclear_one_and_none() -> None:
     clear = synthetic_comparison(1000.0, 1250.0, spread=0.0)
     assert headline(clear, overlap=True) == "Overlap on: 1,000 GB/s (off: 1,250 GB/s)"
     assert sentence(clear, overlap=True) == (
-        "With overlap on, a call takes 25.00 % longer (95 % interval 25.00 to 25.00 %, 24 pairs)."
+        "With overlap on, a call takes 25.0 % longer (95 % interval 25.0 to 25.0 %, 24 pairs)."
     )
-    assert sentence(clear, overlap=False).startswith("With overlap off, a call takes 20.00 % less")
-    unclear = sentence(synthetic_comparison(1000.0, 1000.0), overlap=True)
-    assert unclear.startswith(
-        "Cannot tell the settings apart: with overlap on a call takes between"
-    )
+    assert sentence(clear, overlap=False).startswith("With overlap off, a call takes 20.0 % less")
+    unclear = synthetic_comparison(1000.0, 1000.0)
+    said, ratio = "Cannot tell the settings apart: with overlap {}, a call takes {}", unclear.ratio
+    between = "between {:.2g} % less and {:.2g} % more time (24 pairs)."
+    on = between.format(100 * (1 - ratio.low), 100 * (ratio.high - 1))
+    off = between.format(100 * (1 - 1 / ratio.high), 100 * (1 / ratio.low - 1))
+    assert sentence(unclear, overlap=True) == said.format("on", on)
+    assert sentence(unclear, overlap=False) == said.format("off", off)
     assert sentence(clear.first(0), overlap=True) == "Nothing measured yet."
     assert headline(clear.first(0), overlap=False) == "Overlap off"
     assert sentence(clear.first(1), overlap=True).startswith("Cannot tell yet")

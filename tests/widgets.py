@@ -16,7 +16,7 @@ FOUR = EpilogueCase("ours", 4)
 
 
 def widget(case: EpilogueCase = FOUR, **options: Any) -> EpilogueWidget:
-    return EpilogueWidget(case, sweep=SWEEP, **{"source": "replay", **options})
+    return EpilogueWidget(case, **{"sweep": SWEEP, "source": "replay", **options})
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:

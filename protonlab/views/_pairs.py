@@ -64,7 +64,7 @@ def pairs(
     title
         Instead of the names of the variants.
     notes
-        Sentences below the figure.
+        Sentences below the figure, before those that say what makes the numbers doubtful.
 
     Raises
     ------
@@ -90,6 +90,7 @@ def pairs(
         title or " against ".join(comparison.names),
         metric.name,
         counted(len(comparison), "pair"),
+        comparison.info.backend if _is_interpreted(comparison) else "",
     )
     references = [reference_line(label, value) for label, value in (lines or {}).items()]
     if not len(comparison):
@@ -98,11 +99,11 @@ def pairs(
         return figure
     low, high = _reach(comparison, references)
     inside = [line for line in references if low <= line.value <= high]
-    layout = chart_layout("pairs", heading, _ROWS, notes)
+    layout = chart_layout("pairs", heading, _ROWS, (*notes, *doubts(comparison)))
     last = len(comparison)
     layout |= {
         "xaxis": fixed_axis("pair", (0.0, last + max(1.0, 0.02 * last))),
-        "yaxis": fixed_axis(metric.name, (low, high)),
+        "yaxis": fixed_axis(metric.name, (low, high)) | _decimals(high),
         "shapes": [_shape(line) for line in inside],
     }
     layout["annotations"] += [*_beside(inside, metric, low, high)]
@@ -110,6 +111,23 @@ def pairs(
     figure = PairsFigure(data=[*_traces(comparison)], layout=layout)
     figure._verdict = comparison.verdict
     return figure
+
+
+def doubts(comparison: VariantComparison) -> tuple[str, ...]:
+    """Say what makes the numbers of a comparison doubtful, one sentence each."""
+    times = ("Warning: times on the interpreter say nothing about a GPU.",)
+    warnings = (f"Warning: {each}" for each in comparison.warnings)
+    return (*(times if _is_interpreted(comparison) else ()), *warnings)
+
+
+def _is_interpreted(comparison: VariantComparison) -> bool:
+    return comparison.info.backend.startswith("interpreter")
+
+
+def _decimals(high: float) -> dict[str, Any]:
+    """Write small rates without plotly's prefixes, which before no unit read as one."""
+    plain = {"exponentformat": "none" if high > 1e-4 else "e", "automargin": True}
+    return plain if high < 1 else {}
 
 
 def _reach(comparison: VariantComparison, lines: list[ReferenceLine]) -> tuple[float, float]:
@@ -184,7 +202,7 @@ def _line(
     middle, low, high = (float(part[-1]) for part in (running.median, running.low, running.high))
     bounds = ""
     if math.isfinite(low):
-        bounds = f" ({_number(low)} to {_number(high)})"
+        bounds = f" (95 % interval {_number(low)} to {_number(high)})"
     return {
         "type": "scatter",
         "meta": f"median {which}",

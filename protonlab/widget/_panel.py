@@ -17,6 +17,7 @@ from protonlab.model import VariantComparison
 from protonlab.model.compiled import CompiledComparison
 from protonlab.model.epilogue_sweep import LEGAL, EpilogueCase, EpilogueSweep
 from protonlab.views import PairsFigure, compiled_table, pairs
+from protonlab.views._pairs import doubts
 from protonlab.widget._replay import Replay
 from protonlab.widget._source import Moment, Source
 from protonlab.widget._words import headline, sentence
@@ -156,7 +157,8 @@ class Panel(anywidget.AnyWidget):
         if moment.comparison is not None:
             self.comparison = moment.comparison
             self._drawn = {"source": self.source, **dataclasses.asdict(self._settled)}
-            self.chart = dict(json.loads(self.drawn().to_json(validate=False)))
+            figure = self.drawn().without_notes(doubts(moment.comparison))  # words tell them
+            self.chart = dict(json.loads(figure.to_json(validate=False)))
 
     def say(self, status: str) -> None:
         """Show a status, and everything else that is in words."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from protonlab.model import VariantComparison
+from protonlab.model.changes import percent_of
 from protonlab.model.variant_text import pairs_in_words
 
 
@@ -31,22 +32,22 @@ def sentence(comparison: VariantComparison, *, overlap: bool) -> str:
         return "Nothing measured yet."
     if math.isnan(found.low):
         return f"Cannot tell yet: no interval follows from {pairs}."
-    if found.low <= 1 <= found.high:
-        low, high = 100 * (found.low - 1), 100 * (found.high - 1)
-        return (
-            "Cannot tell the settings apart: with overlap on a call takes between "
-            f"{low:+.2f} % and {high:+.2f} % of time more ({pairs})."
-        )
     times = [found.estimate, found.low, found.high]  # with overlap by without
     if not overlap:
-        times = [1 / value for value in times]
-    change, low, high = (100 * abs(value - 1) for value in times)
-    low, high = sorted((low, high))
-    way = "longer" if times[0] > 1 else "less"
-    return (
-        f"With overlap {_word(overlap)}, a call takes {change:.2f} % {way} "
-        f"(95 % interval {low:.2f} to {high:.2f} %, {pairs})."
-    )
+        times = [1 / found.estimate, 1 / found.high, 1 / found.low]
+    ratio, low, high = times
+    chosen = f"with overlap {_word(overlap)}, a call takes"
+    if low <= 1 <= high:
+        bounds = f"between {percent_of(low)} less and {percent_of(high)} more time"
+        return f"Cannot tell the settings apart: {chosen} {bounds} ({pairs})."
+    shares = [percent_of(each).removesuffix(" %") for each in sorted((low, high), key=_change)]
+    interval = f"95 % interval {' to '.join(shares)} %, {pairs}"
+    way = "longer" if ratio > 1 else "less"
+    return f"W{chosen[1:]} {percent_of(ratio)} {way} ({interval})."
+
+
+def _change(ratio: float) -> float:
+    return abs(ratio - 1)
 
 
 def _word(overlap: bool) -> str:

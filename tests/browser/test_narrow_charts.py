@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from sweeps import synthetic_comparison
 
 from protonlab import EpilogueWidget, recorded
 from protonlab.epilogue import EpilogueCase
@@ -44,10 +45,11 @@ def test_texts_of_charts_are_all_there(tab: Tab, tmp_path: Path) -> None:
         tmp_path / "page.html",
         panel.figure(),
         pairs(few, lines=lines, title=str(EpilogueCase())),
+        pairs(synthetic_comparison(2.0e-4, 2.1e-4)),
         overlap_by_tokens(sweep, k=5760, show="difference"),
         overlap_by_tokens(sweep, k=256),
     )
-    tab.page.wait_for_function("document.querySelectorAll('.js-plotly-plot .gtitle').length === 4")
+    tab.page.wait_for_function("document.querySelectorAll('.js-plotly-plot .gtitle').length === 5")
     for width in (1200, 800, 500, 360):
         tab.page.set_viewport_size({"width": width, "height": 900})
         tab.page.wait_for_function("window.innerWidth === " + str(width))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small_profiles import hand
@@ -51,6 +54,39 @@ def test_samples_medians_and_bands() -> None:
     assert line.y[-1] == pytest.approx(comparison.medians[1], rel=1e-5)
     assert line.name.startswith("serial: median 2,7")
     assert "serial is" in repr(figure)
+
+
+def test_what_makes_numbers_doubtful_is_told_below() -> None:
+    plain = synthetic_comparison(2660.0, 2730.0)
+    assert "Warning" not in picture_of(pairs(plain))
+    different = replace(
+        plain,
+        outputs_equal=False,
+        outputs="1 of 4 numbers differs by more than it may",
+        info=replace(plain.info, gpu="", backend="interpreter, CPU"),
+    )
+    figure = pairs(different, notes=("Mine.",))
+    (note,) = (each for each in figure.layout.annotations if each.name == "notes")
+    assert note.text.split("<br>") == [
+        "Mine.",
+        "Warning: times on the interpreter say nothing about a GPU.",
+        "Warning: The outputs differ: 1 of 4 numbers differs by more than it may.",
+    ]
+    assert figure.layout.title.text.endswith("24 pairs · interpreter, CPU")
+    assert "The outputs differ" in picture_of(figure)
+    assert figure.layout.height > pairs(plain).layout.height
+
+
+def test_small_rates_are_plain_numbers() -> None:
+    ticks = [pairs(synthetic_comparison(x, x)).layout.yaxis for x in (2.0e-4, 2.0e-7, 2.0)]
+    assert [each.exponentformat for each in ticks] == ["none", "e", None]
+
+
+def test_legend_says_what_its_brackets_hold() -> None:
+    *_, first, _ = pairs(synthetic_comparison(2660.0, 2730.0)).data
+    assert re.fullmatch(
+        r"overlap: median 2,\d{3} GB/s \(95 % interval 2,\d{3} to 2,\d{3}\)", first.name
+    )
 
 
 def test_lines_within_reach_are_drawn_and_others_named_at_the_edge() -> None:
