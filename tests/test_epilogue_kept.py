@@ -119,6 +119,7 @@ def test_what_is_no_sweep_is_left_alone(tmp_path: Path, old: str) -> None:
     result = sweep_of_three(tmp_path)
     assert result.exit_code == 1
     assert result.stderr.endswith("it was left as it is: give another name\n")
+    assert "is there" not in result.stderr
     assert (tmp_path / "s.json").read_text() == old
 
 

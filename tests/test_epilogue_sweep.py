@@ -221,18 +221,22 @@ def test_without_a_hopper_gpu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "code", "says"),
     [
-        (["sweep.json.gz"], "measuring epilogue overlap needs an NVIDIA Hopper GPU"),
-        (["sweep.csv"], "sweep.csv: the name of the file says how to save a sweep"),
-        (["missing/sweep.json"], "cannot write missing/sweep.json: no folder missing"),
-        (["sweep.json", "--k", "100"], "k=100; give a number from 128"),
+        (["sweep.json.gz"], 1, "measuring epilogue overlap needs an NVIDIA Hopper GPU"),
+        (["sweep.csv"], 2, "sweep.csv: the name of the file says how to save a sweep"),
+        (["missing/sweep.json"], 2, "cannot write missing/sweep.json: no folder missing"),
+        (["sweep.json", "--k", "100"], 2, "k=100; give a number from 128"),
+        (["sweep.json", "--tokens", "0"], 2, "tokens=0; give a number from 1"),
+        (["sweep.json", "--budget", "0"], 2, "Invalid value for '--budget': 0; give seconds, mo"),
+        (["sweep.json", "--within", "-1"], 2, "Invalid value for '--within': -1; give seconds"),
+        (["sweep.json", "--within", "nan"], 2, "Invalid value for '--within': nan; give seconds"),
     ],
 )
 def test_command_refuses_before_anything_is_measured(
-    tmp_path: Path, arguments: list[str], says: str
+    tmp_path: Path, arguments: list[str], code: int, says: str
 ) -> None:
     result = sweep_command.sweep(tmp_path, *arguments)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith(f"Error: {says}")
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert f"Error: {says}" in result.stderr
     assert list(tmp_path.iterdir()) == []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
-from protonlab.errors import ProtonLabError
+from protonlab.cli._usage import typed_wrongly
+from protonlab.errors import MetricError
 from protonlab.model.sentences import cleaned_lines
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -62,23 +64,29 @@ def check(
     when the outputs of two variants differ, and did not in the baseline.
     """
     from protonlab.experiment import judged
+    from protonlab.experiment._check import check_options, read_measured
     from protonlab.experiment._gate_summaries import write_markdown
+    from protonlab.model.filters import compile_pattern
     from protonlab.model.thresholds import threshold_of
     from protonlab.model.writing import write_atomically
 
-    try:
+    with typed_wrongly():
         threshold_of(threshold)
-    except ProtonLabError as error:
-        raise click.UsageError(str(error)) from error
-    gate = judged(
-        baseline,
-        candidate,
-        threshold=threshold,
-        metric=metric,
-        include=include,
-        absolute=absolute,
-        outputs="any" if any_outputs else "equal",
-    )
+        compile_pattern(include, "--include")
+    before = read_measured(baseline, "baseline")
+    after = None if candidate is None else read_measured(candidate, "candidate")
+    with typed_wrongly():
+        check_options(before, after, metric=metric, include=include, absolute=absolute)
+    with typed_wrongly(MetricError) if metric is not None else nullcontext():
+        gate = judged(
+            before,
+            after,
+            threshold=threshold,
+            metric=metric,
+            include=include,
+            absolute=absolute,
+            outputs="any" if any_outputs else "equal",
+        )
     click.echo(cleaned_lines(str(gate)))  # whatever comes of the summaries
     if markdown is not None:
         write_markdown([gate.to_markdown()], markdown)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import click
 
 from protonlab.cli._terminal import progress_console
+from protonlab.cli._usage import typed_wrongly
 from protonlab.errors import ProtonLabError
 
 _MOST_REASONS = 3
+
+
+def _seconds(
+    context: click.Context, parameter: click.Parameter, value: float | None
+) -> float | None:
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise click.BadParameter(f"{value:g}; give seconds, more than 0")
+    return value
 
 
 @click.command()
@@ -26,8 +36,19 @@ _MOST_REASONS = 3
     type=click.Choice(["ours", "upstream"]),
     help="Which kernel; several times. Upstream's needs triton_kernels.",
 )
-@click.option("--budget", default=2.0, show_default=True, help="Seconds for each case.")
-@click.option("--within", type=float, help="Seconds for all of it; what is left then is named.")
+@click.option(
+    "--budget",
+    default=2.0,
+    show_default=True,
+    callback=_seconds,
+    help="Seconds for each case.",
+)
+@click.option(
+    "--within",
+    type=float,
+    callback=_seconds,
+    help="Seconds for all of it; what is left then is named.",
+)
 @click.option("--burst", is_flag=True, help="Launches behind a rest, with an empty L2.")
 def sweep(target: Path, **asked: Any) -> None:
     """Measure epilogue overlap, on against off, and write TARGET.
@@ -39,21 +60,28 @@ def sweep(target: Path, **asked: Any) -> None:
     case; the same command goes on where Ctrl-C, or a crash, ended it.
     """
     from protonlab.epilogue import KS, TOKENS, EpilogueCase, epilogue_cases, sweep_epilogue
+    from protonlab.epilogue._kept import check_place
     from protonlab.model.units import counted
 
-    cases = epilogue_cases(
-        asked["tokens"] or TOKENS,
-        ks=asked["ks"] or KS,
-        kernels=asked["kernels"] or None,
-        experts=asked["experts"],
-        n=asked["n"],
-    )
-    if target.is_file():
-        click.echo(f"{target} is there; only what it lacks is measured.", err=True)
+    with typed_wrongly():
+        cases = epilogue_cases(
+            asked["tokens"] or TOKENS,
+            ks=asked["ks"] or KS,
+            kernels=asked["kernels"] or None,
+            experts=asked["experts"],
+            n=asked["n"],
+        )
+        check_place(target)
+    goes_on = target.is_file()
     console = progress_console()
     with console.status(f"{len(cases)} cases …") as status:
 
         def tell(case: EpilogueCase, number: int, count: int) -> None:
+            nonlocal goes_on
+            if goes_on:  # which is known only now that the file was read
+                words = f"{target} is there; only what it lacks is measured."
+                console.print(words, markup=False, highlight=False, soft_wrap=True)
+                goes_on = False
             line = f"{number} of {count}: {case}"
             if console.is_terminal:
                 status.update(f"{line} …")

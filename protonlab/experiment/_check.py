@@ -117,22 +117,11 @@ def judged(
     """Do what `check` does, and give the gate back whatever it found."""
     allowed = threshold_of(threshold)
     check_outputs(outputs)
-    before = _read(baseline, "baseline")
-    after = None if candidate is None else _read(candidate, "candidate")
-    for_profiles = {"metric": metric, "include": include}
-    given = [name for name, value in for_profiles.items() if value is not None]
-    if isinstance(before, VariantComparison) and given:
-        raise ProtonLabError(
-            f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for profiles; a "
-            "comparison of variants holds one metric"
-        )
-    if absolute and not (after is not None and isinstance(before, VariantComparison)):
-        raise ProtonLabError("absolute is for a comparison of variants held against a baseline's")
+    before = read_measured(baseline, "baseline")
+    after = None if candidate is None else read_measured(candidate, "candidate")
+    check_options(before, after, metric=metric, include=include, absolute=absolute)
     if after is None:
-        if not isinstance(before, VariantComparison):
-            raise ProtonLabError(
-                "a profile is held against another one: give a candidate, recorded in the same way"
-            )
+        assert isinstance(before, VariantComparison)
         title = f"{before.names[1]} against {before.names[0]} ({before.metric.name})"
         wrong = "" if outputs == "any" else _wrong(before)
         row = judge_pair(before, allowed)
@@ -177,6 +166,36 @@ def baseline_of(
     return Gate(title, DEFAULT_THRESHOLD, tuple(recorded(found)), notes, wrong)
 
 
+def check_options(
+    before: Profile | VariantComparison,
+    after: Profile | VariantComparison | None,
+    *,
+    metric: str | None,
+    include: str | None,
+    absolute: bool,
+) -> None:
+    """Refuse options that are not for what they are given with.
+
+    Raises
+    ------
+    ProtonLabError
+        If one is for the other kind, or a candidate is missing.
+    """
+    for_profiles = {"metric": metric, "include": include}
+    given = [name for name, value in for_profiles.items() if value is not None]
+    if isinstance(before, VariantComparison) and given:
+        raise ProtonLabError(
+            f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for profiles; a "
+            "comparison of variants holds one metric"
+        )
+    if absolute and not (after is not None and isinstance(before, VariantComparison)):
+        raise ProtonLabError("absolute is for a comparison of variants held against a baseline's")
+    if after is None and not isinstance(before, VariantComparison):
+        raise ProtonLabError(
+            "a profile is held against another one: give a candidate, recorded in the same way"
+        )
+
+
 def check_outputs(outputs: object) -> None:
     """Refuse what is neither ``"equal"`` nor ``"any"``.
 
@@ -206,7 +225,14 @@ def _way_out(wrong: str) -> tuple[str, ...]:
     return (_MEANT,) if wrong else ()
 
 
-def _read(given: Measured, side: str) -> Profile | VariantComparison:
+def read_measured(given: Measured, side: str) -> Profile | VariantComparison:
+    """Load what `check` judges, where it is a path.
+
+    Raises
+    ------
+    ProtonLabError
+        If it is neither a profile nor a comparison of variants.
+    """
     found = load(given) if isinstance(given, (str, os.PathLike)) else given
     if isinstance(found, Mapping):
         if len(found) != 1:

@@ -52,9 +52,6 @@ def test_command_judges_one_comparison_and_two_profiles(tmp_path: Path) -> None:
     assert run(pair).exit_code == 1
     assert run(before, after).exit_code == 1
     assert run(after, before, "-m", "gbyte/s", "--include", "k").exit_code == 0
-    lone = run(before)
-    assert lone.exit_code == 1
-    assert "Error: a profile is held against another one" in lone.output
 
 
 def test_command_typed_wrongly(tmp_path: Path) -> None:
@@ -64,6 +61,21 @@ def test_command_typed_wrongly(tmp_path: Path) -> None:
     unclear = run(pair, "-t", "3")
     assert unclear.exit_code == 2
     assert "write it as 3% or 0.03" in unclear.output
+    profile = tmp_path / "p.hatchet"
+    repeated(k=around(1000)).save(profile)
+    for arguments, says in (
+        ((pair, "--absolute"), "absolute is for a comparison of variants held against a baseline"),
+        ((pair, pair, "-m", "time/us"), "metric is for profiles; a comparison of variants holds"),
+        ((pair, "--include", "k"), "include is for profiles"),
+        ((profile,), "a profile is held against another one"),
+        ((profile, profile, "--include", "("), "--include is not a regular expression"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 2, arguments
+        assert f"Error: {says}" in result.output
+    nameless = run(profile, profile, "-m", "speed")
+    assert (nameless.exit_code, "speed" in nameless.output) == (2, True)
+    assert run(profile, pair).exit_code == 1
     unwritable = run(pair, "--markdown", tmp_path / "no" / "summary.md")
     assert unwritable.exit_code == 1
     assert "cannot tell" in unwritable.stdout or "passed" in unwritable.stdout
