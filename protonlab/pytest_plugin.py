@@ -204,7 +204,8 @@ class Gatekeeper:
             self._config.getoption, ("--protonlab-record", "--protonlab-threshold")
         )
         if threshold is not None:
-            allowed = threshold_of(threshold)
+            allowed = threshold
+        threshold_of(allowed)
         check_outputs(outputs)
         stem = baseline_stem(*_described(self._test), name)
         self._claim(stem)
