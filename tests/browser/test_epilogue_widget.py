@@ -153,6 +153,14 @@ def test_gallery_notebook_in_jupyterlab(lab: Lab, tab: Tab) -> None:
     assert both.evaluate("box => box.scrollWidth <= box.clientWidth")  # beside each other, in view
     tab.screenshot("epilogue_dark")
     curves_can_be_seen(page)
+    page.evaluate("window.jupyterapp.commands.execute('application:toggle-left-area')")
+    page.set_viewport_size({"width": 500, "height": 1100})
+    table = page.locator(f"{PANEL} .wide")
+    fits = "box => box.scrollWidth <= box.clientWidth && box.clientWidth < 400"
+    tab.eventually(lambda: table.evaluate(fits), True)  # all columns are in view
+    tab.screenshot("epilogue_narrow")
+    page.set_viewport_size({"width": 1200, "height": 1100})
+    page.evaluate("window.jupyterapp.commands.execute('application:toggle-left-area')")
     assert len([size for size in tab.received if size > 1_000_000]) == 1  # plotly.js, once
     assert not tab.errors
 
