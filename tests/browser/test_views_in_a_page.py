@@ -154,6 +154,24 @@ def test_a_double_click_goes_back_where_drawing_the_first_took_too_long(hand_pag
     assert page.evaluate(RANGE) == [0, 1000]
 
 
+def test_quick_clicks_on_two_boxes_are_no_double_click(hand_page: Tab) -> None:
+    page = hand_page.page
+    patient = """(config) => {
+        const { protonlab } = document.querySelector(".protonlab-figure");
+        protonlab.own.config = config;
+        protonlab.paint();
+    }"""
+    page.evaluate(patient, {"doubleClickDelay": 60_000})  # for plotly any two clicks are one double
+    hand_page.settle()
+    for label in ("backward", "matmul"):
+        click_box(page, label)
+        hand_page.settle()
+    shown = page.evaluate(RANGE)
+    page.evaluate(patient, {})
+    page.locator(BACK).first.click()
+    assert shown == [600, 900]
+
+
 def test_what_python_searched_for_stands_in_the_field(tab: Tab, tmp_path: Path) -> None:
     tree = profile(kernel("big", 100), *(kernel(f"small{i}", 1) for i in range(50)))
     figure = flame(tree, search="small", options=FlameOptions(max_boxes=3))

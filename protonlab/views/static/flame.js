@@ -109,11 +109,15 @@ class Flame {
   listen() {
     const { plot, host, Plotly } = this.drawing;
     for (const name of ["plotly_click", "plotly_doubleclick"]) plot.removeAllListeners(name);
-    plot.on("plotly_click", ({ points: [at], event }) => {
-      // A second click goes back, also where the first took too long for plotly's own double click.
-      this.zoom(event.detail > 1 ? this.root : this.shown[at.curveNumber]?.[at.pointNumber]);
+    // What is a double click the system knows: plotly takes two quick ones on two boxes for one, and
+    // one for two where drawing the first took long.
+    plot.on("plotly_click", ({ points: [at] }) => {
+      const isSecond = this.drawing.presses > 1;
+      this.zoom(isSecond ? this.root : this.shown[at.curveNumber]?.[at.pointNumber]);
     });
-    plot.on("plotly_doubleclick", () => this.zoom(this.root));
+    plot.on("plotly_doubleclick", () => {
+      if (this.drawing.presses !== 1) this.zoom(this.root); // of a finger nothing is known
+    });
     host.onkeydown = (event) => this.key(event);
     host.onblur = () => Plotly.Fx.unhover(plot);
     host.tabIndex = 0;
