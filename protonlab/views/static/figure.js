@@ -12,7 +12,7 @@ class Drawing {
     const plot = document.createElement("div");
     Object.assign(this, { host, Plotly, figure, own, plot, width: 0 });
     host.replaceChildren(plot);
-    plot.addEventListener("mousedown", (press) => this.press(press), true);
+    plot.addEventListener("mousedown", () => Plotly.Fx.unhover(plot), true); // one put off eats clicks
     const View = figure.data.some(({ meta }) => meta) && VIEWS.get(own.view);
     this.view = View ? new View(this) : null; // without boxes it is a sentence
     new ResizeObserver(() => [0, this.width].includes(host.clientWidth) || this.paint()).observe(host);
@@ -31,12 +31,6 @@ class Drawing {
   }
 
   visible() { return this.view?.visible() ?? this.figure; }
-
-  // Keeps whether it is the second of a double click; a hover that plotly put off would eat the click.
-  press({ detail }) {
-    this.presses = detail;
-    this.Plotly.Fx.unhover(this.plot);
-  }
 }
 
 // Draw each figure of the page, also those that come later.

@@ -25,6 +25,7 @@ class Flame {
     this.field.oninput = () => this.search(this.field.value);
     this.field.onkeydown = (event) => event.stopPropagation(); // neither for boxes nor the notebook
     this.back.onclick = () => this.zoom(this.root);
+    drawing.plot.addEventListener("mousedown", ({ detail }) => (this.presses = detail), true);
     if (drawing.own.search) this.search(drawing.own.search);
   }
 
@@ -109,18 +110,13 @@ class Flame {
   listen() {
     const { plot, host, Plotly } = this.drawing;
     for (const name of ["plotly_click", "plotly_doubleclick"]) plot.removeAllListeners(name);
-    // What is a double click the system knows: plotly takes two quick ones on two boxes for one, and
-    // one for two where drawing the first took long.
-    plot.on("plotly_click", ({ points: [at] }) => {
-      const isSecond = this.drawing.presses > 1;
-      this.zoom(isSecond ? this.root : this.shown[at.curveNumber]?.[at.pointNumber]);
-    });
-    plot.on("plotly_doubleclick", () => {
-      if (this.drawing.presses !== 1) this.zoom(this.root); // of a finger nothing is known
-    });
+    // The system knows double clicks (not a finger's): plotly takes two quick clicks on two boxes for
+    // one, and one for two clicks where drawing the first took long.
+    plot.on("plotly_click", ({ points: [at] }) =>
+      this.zoom(this.presses > 1 ? this.root : this.shown[at.curveNumber]?.[at.pointNumber]));
+    plot.on("plotly_doubleclick", () => this.presses === 1 || this.zoom(this.root));
     host.onkeydown = (event) => this.key(event);
-    host.onblur = () => Plotly.Fx.unhover(plot);
-    host.tabIndex = 0;
+    Object.assign(host, { tabIndex: 0, onblur: () => Plotly.Fx.unhover(plot) });
   }
 
   key(event) {
