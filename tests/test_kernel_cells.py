@@ -226,7 +226,7 @@ def test_interrupt(kernel: Kernel, wait: str) -> None:
     ran = kernel.run(f"%%proton run1\ndouble()\nprint('now')\n{wait}", interrupt_at="now")
     assert ran.reply["status"] == "error"
     assert ran.reply["ename"] in ("KeyboardInterrupt", "CancelledError")
-    assert len(ran.of("error")) == 1
+    assert len(ran.of("error")) == 1, (ran.text, ran.shown)
     assert "summary" in ran.shown
     assert int(kernel.value("run1.info.launches['_p_double'][1]")) >= 1
     assert kernel.run("%%proton run1 view=none\ndouble();").reply["status"] == "ok"
