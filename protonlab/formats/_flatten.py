@@ -128,6 +128,8 @@ def column_of(
     objects = np.full(n, None, dtype=object)
     for row, value in zip(rows.tolist(), values, strict=True):
         objects[row] = tuple(map(finite, value)) if isinstance(value, list) else finite(value)
+    if int in types:  # pandas before 3 looks for dates in an array, and fails at one of 400 digits
+        return pd.Series(objects, dtype=object, copy=False), False
     return objects, False
 
 
