@@ -67,7 +67,7 @@ def flatten_sweep() -> Profile:
     64 experts, N = K = 5760, bf16 x mxfp4 weights, tokens spread at random, ten launches at each
     size: of the plain Triton kernel with either setting, two frames, in three pipeline stages; and
     of the Gluon engine, whose four launches, one for each row class, are one frame. They overlap,
-    so its rate is at least what it says. (They were recorded in a frame each, and summed.)
+    so its rate is at least what it says.
 
     Returns
     -------
