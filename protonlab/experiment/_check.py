@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from protonlab.errors import ProtonLabError, RegressionError
@@ -264,6 +264,7 @@ def _notes(*sides: Profile | VariantComparison) -> tuple[str, ...]:
     if any(side.info.backend.startswith("interpreter") for side in sides):
         notes.append(INTERPRETER)
     if len(sides) == 2:
+        notes += _other_gpu(*sides)
         versions = [side.info.versions for side in sides]
         notes += [
             f"{name} was {versions[0][name]} in the baseline and is {versions[1][name]} now."
@@ -274,3 +275,23 @@ def _notes(*sides: Profile | VariantComparison) -> tuple[str, ...]:
         own = side.warnings if isinstance(side, VariantComparison) else side.info.notes
         notes += [f"{label}{note}" for note in own]
     return tuple(notes)
+
+
+def _other_gpu(
+    before: Profile | VariantComparison, after: Profile | VariantComparison
+) -> Iterator[str]:
+    """Say so where the two were measured on two GPUs of one name."""
+    ours, theirs = _uuids(after), _uuids(before)
+    if ours and theirs and not ours & theirs:
+        known, now = (min(each)[:12] for each in (theirs, ours))
+        yield (
+            f"The baseline was measured on another {before.info.gpu or 'GPU'}, {known}; this is "
+            f"{now}. Two of them can be several percent apart in speed, and some tenths of a "
+            "percent in the ratio of variants."
+        )
+
+
+def _uuids(side: Profile | VariantComparison) -> set[str]:
+    """GPUs beside whose clocks it was measured."""
+    profiles = (side.profiles or ()) if isinstance(side, VariantComparison) else (side,)
+    return {reading.uuid for each in profiles for reading in each.info.clocks}

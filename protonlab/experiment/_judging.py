@@ -37,17 +37,13 @@ def judge_pair(comparison: VariantComparison, threshold: float) -> Judged:
     if not _same(*_work(comparison)):
         comparison = comparison.by_time()
     found, metric = comparison.ratio, comparison.metric
-    if math.isnan(found.low):
-        raise ProtonLabError(
-            f"no interval follows from {pairs_in_words(comparison)} of "
-            f"{' and '.join(comparison.names)}; measure again with a larger budget_s"
-        )
+    number = pairs_in_words(comparison)
+    _need_interval(f"{number} of {' and '.join(comparison.names)}", comparison)
     values = found.estimate, found.low, found.high
     slowdown, low, high = _slowdowns(metric, *values)
     before, after = (metric.format(median) for median in comparison.medians)
     name = f"{comparison.names[1]} against {comparison.names[0]}"
     outcome = outcome_of(low, high, threshold)
-    number = pairs_in_words(comparison)
     return Judged(name, before, after, slowdown, low, high, number, outcome)
 
 
@@ -81,13 +77,9 @@ def judge_comparisons(
         before, after = before.by_time(), after.by_time()
     metric = before.metric
     ratios = before.ratios, after.ratios
-    if min(map(len, ratios)) < 2:
-        raise ProtonLabError(
-            f"no interval follows from {_in_words(before, after)}; measure again with a larger "
-            "budget_s"
-        )
     first, second = before.names
     number = _in_words(before, after)
+    _need_interval(number, before, after)
     texts = f"{fmean(ratios[0]):.4g} times", f"{fmean(ratios[1]):.4g} times"
     yield _judged(f"{second} by {first}", *ratios, metric, threshold, texts, number)
     for which, name in enumerate(before.names):
@@ -101,6 +93,13 @@ def judge_comparisons(
             threshold if absolute else None,
             (values[0], values[1]),
             number,
+        )
+
+
+def _need_interval(words: str, *comparisons: VariantComparison) -> None:
+    if min(len(each.ratios) for each in comparisons) < 2:
+        raise ProtonLabError(
+            f"no interval follows from {words}; measure again with a larger budget_s"
         )
 
 
@@ -134,8 +133,15 @@ def _same(one: float, other: float) -> bool:
 
 
 def recorded(found: VariantComparison) -> Iterator[Judged]:
-    """Show what `judge_comparisons` will hold the next measurement against."""
+    """Show what `judge_comparisons` will hold the next measurement against.
+
+    Raises
+    ------
+    ProtonLabError
+        If it has too few pairs, so that nothing could be held against it.
+    """
     (first, second), number = found.names, pairs_in_words(found)
+    _need_interval(number, found)
     values = zip(found.names, map(found.metric.format, found.medians), strict=True)
     for name, text in ((f"{second} by {first}", f"{fmean(found.ratios):.4g} times"), *values):
         yield Judged(name, text, "–", math.nan, math.nan, math.nan, number, "not judged")

@@ -14,9 +14,9 @@ from builders import document, kernel
 from variant_builders import RATE, TIME, comparison, noisy
 
 from protonlab import EpilogueCase, MetricError, Profile, ProtonLabError, RegressionError, check
-from protonlab.experiment import Gate, judged
+from protonlab.experiment import Gate, baseline_of, judged
 from protonlab.formats import read_profile
-from protonlab.model import ProfileInfo, VariantComparison
+from protonlab.model import ClockReading, ProfileInfo, VariantComparison
 from protonlab.model.merging import merged
 from protonlab.recorded import epilogue_sweep
 
@@ -271,6 +271,27 @@ def test_note_names_what_differs_and_no_more() -> None:
     assert check(before, of_calls({"k": 6000.0, "gone": 2000.0})).notes[0] == (
         "A call of overlap was 4.00 kB in the baseline and is 8.00 kB now, by launch metadata."
     )
+
+
+@pytest.mark.parametrize("kind", ["comparison", "profile"])
+def test_another_gpu_of_the_same_name_is_told_of(kind: str) -> None:
+    def measured(*uuids: str) -> Profile | VariantComparison:
+        clocks = tuple(ClockReading("", uuid, 1980) for uuid in uuids)
+        profile = repeated(replace(H200, clocks=clocks), k=around(1000))
+        return profile if kind == "profile" else variants(1.0, profiles=(profile, profile))
+
+    one, other = "GPU-1bcada45-3b45", "GPU-ad75f679-4ce6"
+    (note,) = check(measured(one), measured(other)).notes
+    assert note.startswith(
+        "The baseline was measured on another NVIDIA H200, GPU-1bcada45; this is GPU-ad75f679."
+    )
+    for same in ((one, one), (one, other)), ((one,), (one,)), ((), (one,)):
+        assert check(measured(*same[0]), measured(*same[1])).notes == ()
+
+
+def test_what_nothing_could_be_held_against_becomes_no_baseline() -> None:
+    with pytest.raises(ProtonLabError, match=r"no interval follows from 1 pair; .* larger budget"):
+        baseline_of(variants(1.0).first(1), "one.json")
 
 
 @pytest.mark.parametrize(

@@ -81,11 +81,11 @@ def test_command_fails_by_outputs(tmp_path: Path) -> None:
 
 
 GATED = """
-    from variant_kernels import scale
+    from variant_kernels import SHORT_S, scale
 
     def test_speed(protonlab_gate):
         variants = {"reference": scale, "ours": lambda: FACTOR * scale()}
-        protonlab_gate(variants, budget_s=0.2, metric="time/us", threshold="900%" OUTPUTS)
+        protonlab_gate(variants, budget_s=SHORT_S, metric="time/us", threshold="900%" OUTPUTS)
 """
 
 

@@ -14,6 +14,7 @@ from variant_builders import RATE, comparison
 from variant_kernels import ON_CPU, scale
 
 from protonlab import ProtonLabError, compare_variants, load
+from protonlab.capture import device
 from protonlab.experiment import Measurement, elsewhere
 from protonlab.experiment._words import protocol_in_words
 
@@ -23,7 +24,7 @@ def test_each_round_has_variants_of_its_own() -> None:
     alive = []
 
     def make() -> dict[str, Callable[[], Any]]:
-        x = torch.zeros(1)
+        x = torch.zeros(1, device=device())
         made.append(weakref.ref(x))
         alive.append(sum(each() is not None for each in made))
         return {name: lambda: scale() + x for name in ("one", "two")}

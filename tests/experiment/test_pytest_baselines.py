@@ -14,10 +14,10 @@ __all__ = ["gated"]
 
 HEAD = """
     import pytest
-    from variant_kernels import scale
+    from variant_kernels import SHORT_S, scale
 
     def measured(gate, **options):
-        gate({"reference": scale, "ours": scale}, budget_s=0.2, metric="time/us", **options)
+        gate({"reference": scale, "ours": scale}, budget_s=SHORT_S, metric="time/us", **options)
 """
 TWO = (
     HEAD
@@ -99,7 +99,7 @@ def test_a_gate_beside_a_named_one_has_no_baseline_of_it(gated: Gated) -> None:
 
 
 def test_a_baseline_of_an_older_name_is_neither_used_nor_passed_over(gated: Gated) -> None:
-    gated.write("test_gather.py", ONE.replace("0.6", "0.2"))
+    gated.write("test_gather.py", ONE.replace("0.6", "0"))
     assert gated.run("--protonlab-record")[0] == 0
     (new,) = (gated.folder / FOLDER).iterdir()
     old = new.rename(new.with_name(new.name.removeprefix("test_gather.")))
