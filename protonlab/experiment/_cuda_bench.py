@@ -29,8 +29,9 @@ _PAUSE_S, _LONGEST_PAUSE_S, _MARGIN = 0.005, 0.05, 1.25
 _BURST_NS, _REST_S = 5e6, 0.05
 _FEWEST_IN_BURST, _MOST_IN_BURST = 3, 40
 _WARM_NS = 10e6
-# When variants were made anew, which leaves the GPU idle: runs of both, for as long as that took.
-_WARM_AGAIN, _MOST_WARM_AGAIN = 2, 10
+# Making anew leaves the GPU idle, and a power limiter takes a tenth of a second to be back at its
+# clock: runs of both, more where it was idle for longer, then calls of the variant that is next.
+_WARM_AGAIN, _MOST_WARM_AGAIN, _LEAD_ANEW_NS = 3, 10, 40e6
 
 
 class CudaBench:
@@ -171,7 +172,9 @@ class CudaBench:
     def block(self, order: str) -> Block:
         """Measure four samples; in the sustained protocol the GPU never waits within them."""
         marks, clocks, numbers = [], [], []
+        lead_ns = _LEAD_ANEW_NS
         if self._was_read is not None:
+            lead_ns = _FIRST_LEAD_NS
             self._pause_s = min(time.perf_counter() - self._was_read, _LONGEST_PAUSE_S)
         for place, letter in enumerate(order):
             which = "AB".index(letter)
@@ -180,7 +183,7 @@ class CudaBench:
                 if self._kind == "burst":
                     marks.append(self._burst(number, which))
                 else:
-                    marks.append(self._sustained(number, which, first=place == 0))
+                    marks.append(self._sustained(number, which, _LEAD_NS if place else lead_ns))
             if place % 2:
                 marks[-2][-1][1].synchronize()  # now the second sample of the pair runs
                 clocks.append(read_clocks(self._device))
@@ -211,9 +214,9 @@ class CudaBench:
         self._set_up()
         yield number
 
-    def _sustained(self, number: int, which: int, *, first: bool) -> list[tuple[Any, Any]]:
+    def _sustained(self, number: int, which: int, lead_ns: float) -> list[tuple[Any, Any]]:
         """Run a sample behind a while of the same work; events around it."""
-        for _ in range(self._lasting(which, _FIRST_LEAD_NS if first else _LEAD_NS)):
+        for _ in range(self._lasting(which, lead_ns)):
             self._run(which)
         start, end = _event(), _event()
         with self._samples.timed(number):

@@ -103,7 +103,8 @@ class Measurement:
     def step(self) -> None:
         """Go on for a moment: look at a variant, warm up, measure two pairs, or make things anew.
 
-        Two pairs take about 50 ms of the GPU, or one call a sample where that is longer. The first
+        Two pairs take 50 ms of the GPU, or 90 ms behind things made anew, or one call a sample
+        where that is longer. The first
         steps compile and tune, if that was not done before.
 
         Raises

@@ -12,7 +12,7 @@ codes and scales of the experts that have rows, x and y. Two questions:
 - Do runs agree? Each contest is measured `--runs` times, with weights, inputs and outputs made anew
   in each round: do the intervals have a ratio in common?
 - Are medians those of ``triton.testing.do_bench_cudagraph``? Both time the very same two callables,
-  in turns: theirs, ours, theirs, ours, theirs. A turn of theirs times each variant ten times, in
+  in turns: theirs, ours, theirs, ours, theirs. A turn of theirs times each variant twenty times, in
   random order, since a power limiter that hunts makes one time of a fifth of a second scatter by
   several percent. Theirs is the median of them all, ours that of all our pairs. The interval of
   their ratio comes from the times of theirs alone, as if these were independent. The script ends
@@ -47,7 +47,7 @@ from protonlab.capture import enable_interpreter
 from protonlab.epilogue import EpilogueCase, EpilogueWeights, has_upstream
 
 UPSTREAM_K = 5760
-CLOSE, THEIR_CALLS = 0.02, 10
+CLOSE, THEIR_CALLS = 0.02, 20
 Calls = Mapping[str, Callable[[], torch.Tensor]]
 
 
@@ -81,7 +81,7 @@ def contests(experts: int, n: int, k: int, tokens: list[int]) -> Iterator[Contes
 
 
 def turn_of_theirs(calls: Calls) -> dict[str, list[float]]:
-    """Time each variant in µs by Triton's own timer, ten times, in random order."""
+    """Time each variant in µs by Triton's own timer, twenty times, in random order."""
     found: dict[str, list[float]] = {name: [] for name in calls}
     order = [name for name in calls for _ in range(THEIR_CALLS)]
     random.shuffle(order)

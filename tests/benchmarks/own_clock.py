@@ -9,7 +9,8 @@ counts. A power limiter takes tenths of a second to find its clock: in turns of 
 `compare_variants` does, both variants run at one clock, in turns of 300 ms each at its own. Clock
 and power are read in the last quarter of every turn. Each length of turns goes on for as many
 seconds as its place in ``--seconds`` says, behind half a second, or one block, that is not counted.
-Each has inputs and graphs of its own, in one place in memory: the intervals hold for that place.
+Both lengths run the same graphs on the same inputs, in one place in memory: the intervals hold for
+that place.
 
 Needs an NVIDIA GPU.
 """
@@ -27,7 +28,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from compare_variants import Contest, contests
+from compare_variants import contests
 from gpu_timing import machine
 
 from protonlab.capture.clocks import read_clocks
@@ -76,16 +77,17 @@ class Player:
         return half, end, 2 * quarter * self.calls
 
 
-def in_turns(contest: Contest, turn_s: float, seconds: float) -> dict[str, Any]:
-    """Measure one contest in turns of one length."""
-    calls = contest.make()
-    players = [Player(call) for call in calls.values()]
+def in_turns(players: dict[str, Player], turn_s: float, seconds: float) -> dict[str, Any]:
+    """Measure two players in turns of one length."""
+    both = list(players.values())
     marks: list[list[tuple[Any, Any, int]]] = [[], []]
     for counts, lasting in ((False, WARM_S), (True, seconds)):
+        for player in both:
+            player.clocks.clear()
         for _ in range(max(1, round(lasting / (4 * turn_s)))):
             for letter in random.choice(ORDERS):
                 which = "AB".index(letter)
-                mark = players[which].turn(turn_s)
+                mark = both[which].turn(turn_s)
                 if counts:
                     marks[which].append(mark)
     torch.cuda.synchronize()
@@ -100,7 +102,7 @@ def in_turns(contest: Contest, turn_s: float, seconds: float) -> dict[str, Any]:
                 "sm_clock_mhz": statistics.median(mhz for mhz, _ in player.clocks),
                 "power_w": statistics.median(watts for _, watts in player.clocks),
             }
-            for name, own, player in zip(calls, times, players, strict=True)
+            for (name, player), own in zip(players.items(), times, strict=True)
         },
         "ratio_of_times": asdict(paired_ratio(times[0], times[1])),
     }
@@ -115,7 +117,7 @@ def main() -> int:
     parser.add_argument("--k", nargs="*", type=int, default=[256, 5760])
     parser.add_argument("--tokens", nargs="*", type=int, default=[4, 16])
     parser.add_argument("--turns-ms", nargs="*", type=float, default=[9, 300])
-    parser.add_argument("--seconds", nargs="*", type=float, default=[2, 6])
+    parser.add_argument("--seconds", nargs="*", type=float, default=[2, 12])
     args = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("this benchmark is about a GPU's power cap; there is no NVIDIA GPU here")
@@ -123,8 +125,9 @@ def main() -> int:
     for k in args.k:
         for contest in contests(args.experts, args.n, k, args.tokens):
             row: dict[str, Any] = {"kernel": contest.kernel, "k": k, "tokens": contest.tokens}
+            players = {name: Player(call) for name, call in contest.make().items()}
             row["turns"] = [
-                in_turns(contest, turn / 1e3, seconds)
+                in_turns(players, turn / 1e3, seconds)
                 for turn, seconds in zip(args.turns_ms, args.seconds, strict=True)
             ]
             rows.append(row)

@@ -12,7 +12,7 @@ from protonlab.experiment._paired_run import PairedRun
 from protonlab.model.paired import paired_ratio
 from protonlab.model.statistics import Interval
 
-BLOCK_S, WARM_S, RENEW_S = 0.05, 0.02, 0.08
+BLOCK_S, WARM_S, RENEW_S = 0.05, 0.02, 0.11
 # What else moves the times of both variants: a GPU that heats up, a power limiter that hunts, a
 # level that wanders, and a neighbour that slows some samples down.
 DRIFTS = ("falling clock", "hunting limiter", "random walk", "heavy tails")

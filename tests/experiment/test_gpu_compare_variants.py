@@ -202,7 +202,8 @@ def test_steps_are_short() -> None:
             start = time.perf_counter()
             measurement.step()
             took.append(time.perf_counter() - start)
-    assert statistics.median(took) < 0.08, took
+    assert max(took) < 0.15, took
+    assert statistics.median(took) < 0.1, took
 
 
 def test_two_measurements_at_once_do_not_mix() -> None:
