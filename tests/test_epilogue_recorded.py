@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +125,20 @@ def test_other_runs_gave_the_same_within_the_intervals(sweep: EpilogueSweep) -> 
         ("ours", 5760),
         ("upstream", 5760),
     }
+
+
+def test_comparisons_on_two_gpus_agree_within_the_intervals() -> None:
+    found = []
+    for name in ("compare_variants", "compare_variants_second"):
+        rows = json.loads((RESULTS / f"{name}_h200_triton_3.9.json").read_text())["rows"]
+        found.append({(row["kernel"], row["k"], row["tokens"]): row["runs"] for row in rows})
+    first, second = found
+    assert first.keys() == second.keys()
+    assert len(first) == 6
+    for case, runs in first.items():
+        for one, other in product(runs, second[case]):
+            a, b = one["ratio_of_times"], other["ratio_of_times"]
+            assert max(a["low"], b["low"]) <= min(a["high"], b["high"]), case
 
 
 def test_each_verdict_says_which_is_faster(sweep: EpilogueSweep) -> None:
