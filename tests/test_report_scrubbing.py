@@ -70,6 +70,8 @@ PROFILES = Path(__file__).parent / "profiles"
         (r'"/data/ann/x.py\u003cbr>"', r'"…/x.py\u003cbr>"'),
         # Behind an escape of JSON, which stays one.
         (r'"a\nann@box:~/x"', r'"a\nuser@host:~/x"'),
+        ("öner@box:~/x, Ann@box:~/x", "user@host:~/x, user@host:~/x"),
+        (r'"j\u00f6rg@box:~/x, \u00f6ner@box:~/x"', '"user@host:~/x, user@host:~/x"'),
         (r'"a\nhttp://gpu17:8888/lab"', r'"a\nhttp://host:8888/lab"'),
         (r'"a\nip-10-0-3-27.ec2.internal"', r'"a\nhost"'),
         (r'"a\nnode-4.cluster.local"', r'"a\nhost"'),

@@ -225,7 +225,7 @@ def _slowdowns(metric: Metric, ratio: float, low: float, high: float) -> tuple[f
 
 
 def _check_direction(metric: Metric) -> None:
-    if metric.unit != "s" and not metric.unit.endswith("/s") and metric.form != "util":
+    if metric.unit != "s" and not metric.is_better_high:
         raise MetricError(
             f"{metric.name!r} is neither a time nor a rate, so nothing says which way is slower; "
             "use time/us, gbyte/s or another rate"

@@ -35,7 +35,10 @@ _WINDOWS = (
     rf"(?P<windows>(?:{_ESCAPED}|\b)[A-Za-z]:\\+"
     r"(?:[^\\\s\"'<>|:*?]+\\+)+(?P<file>[^\\\s\"'<>|:*?]*))"
 )
-_LOGIN = rf"(?P<login>(?:{_ESCAPED}|(?<![\w\\-]))[a-z_][\w-]*+@[\w-]+(?:\.[\w-]+)*(?=:[~/]))"
+_LOGIN = (
+    rf"(?P<login>(?:{_ESCAPED}|(?<![\w\\-]))(?:[^\W\d]|{_SPELLED})(?:[\w-]|{_SPELLED})*+"
+    r"@[\w-]+(?:\.[\w-]+)*(?=:[~/]))"
+)
 _URL = (
     rf"(?P<scheme>(?:{_ESCAPED}|\b)(?:https?|wss?|tcp|ssh)://)"
     r"(?P<server>[\w-]+|\d+(?:\.\d+){3})(?=[:/]|\b(?!\.))"
