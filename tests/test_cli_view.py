@@ -160,10 +160,6 @@ def test_what_a_file_says_of_itself_does_not_steer_the_terminal(tmp_path: Path) 
             ("tree_scopes_3.9.0.hatchet", "-m", "tiem"),
             "'tiem' is not a metric",
         ),
-        (
-            ("trace_3.9.0.chrome_trace", "-m", "time", "-d", "2"),
-            "--metrics, --depth: .* is a trace, which has no tree",
-        ),
         (("viewer_values.json",), "a JSON object without traceEvents"),
         (("tree_scopes_3.9.0.hatchet", "--name", "x"), "--name x: .* is no report, which"),
         (("tree_scopes_3.9.0.hatchet", "-i", "("), "include is not a regular expression"),
@@ -173,6 +169,31 @@ def test_what_cannot_be_viewed_is_said_so(arguments: Sequence[str], says: str) -
     result = run("view", PROFILES / arguments[0], *arguments[1:])
     assert result.exit_code == 1
     assert re.search(says, result.output), result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ("view", "trace_3.9.0.chrome_trace", "-m", "time", "-d", "2", "--order", "recorded"),
+            "--metrics, --depth, --order: .* is a trace, which has no tree",
+        ),
+        (("view", "tree_scopes_3.9.0.hatchet", "-d", "2", "--flame"), "--depth: of the printed"),
+        (("view", "tree_scopes_3.9.0.hatchet", "--order", "widest", "-o", "x.html"), "--order: of"),
+        (
+            ("diff", *["tree_scopes_3.9.0.hatchet"] * 2, "-d", "2", "--flame"),
+            "--depth: of the printed tree; a page has all frames, and its flame graph zooms",
+        ),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    arguments: Sequence[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run(*(PROFILES / each if "3.9.0" in each else each for each in arguments))
+    assert result.exit_code == 2
+    assert re.search(says, result.output), result.output
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_traces_and_comparisons_say_what_they_hold(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import click
 from protonlab.cli._page import page_path, write_views
 from protonlab.cli._run_view import FOLDER_OR_FILE, diff_runs
 from protonlab.cli._source import read_profile_of
-from protonlab.cli._terminal import DEPTH, ORDER, print_tree
+from protonlab.cli._terminal import DEPTH, ORDER, PAGE_HAS_ALL, print_tree
+from protonlab.cli._usage import refuse_typed
 from protonlab.errors import ProtonLabError
 
 
@@ -59,6 +60,8 @@ def diff(
     from protonlab.model import compare
     from protonlab.views import comparison_tree
 
+    if flame or output is not None:
+        refuse_typed("depth", "order", reason=PAGE_HAS_ALL)
     if isinstance(before, str) or isinstance(after, str) or before.is_dir() or after.is_dir():
         for option, name in (("--name-a", name_a), ("--name-b", name_b)):
             if name is not None:

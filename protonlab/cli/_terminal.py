@@ -27,6 +27,7 @@ ORDER = click.option(
     show_default=True,
     help="Order of the frames below each frame.",
 )
+PAGE_HAS_ALL = "of the printed tree; a page has all frames, and its flame graph zooms"
 
 
 def progress_console() -> Console:

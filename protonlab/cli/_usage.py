@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
+from click.core import ParameterSource
 
 from protonlab.errors import MissingDependencyError, ProtonLabError
 from protonlab.model.sentences import cleaned_lines
@@ -23,3 +24,17 @@ def typed_wrongly(errors: type[ProtonLabError] = ProtonLabError) -> Iterator[Non
         raise
     except errors as error:
         raise click.UsageError(cleaned_lines(str(error))) from error
+
+
+def refuse_typed(*names: str, reason: str) -> None:
+    """Refuse options that were typed where they do nothing.
+
+    Raises
+    ------
+    click.UsageError
+        If the command line has one of these.
+    """
+    source = click.get_current_context().get_parameter_source
+    typed = [f"--{name}" for name in names if source(name) is ParameterSource.COMMANDLINE]
+    if typed:
+        raise click.UsageError(cleaned_lines(f"{', '.join(typed)}: {reason}"))

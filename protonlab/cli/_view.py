@@ -12,7 +12,8 @@ import click
 from protonlab.cli._page import page_path, write_views
 from protonlab.cli._run_view import FOLDER_OR_FILE, path_for, view_run
 from protonlab.cli._source import kind_of, no_kernel, read_source
-from protonlab.cli._terminal import DEPTH, ORDER, print_tree
+from protonlab.cli._terminal import DEPTH, ORDER, PAGE_HAS_ALL, print_tree
+from protonlab.cli._usage import refuse_typed
 from protonlab.errors import ProtonLabError
 from protonlab.model.sentences import cleaned_lines
 
@@ -70,6 +71,8 @@ def view(
     from protonlab.model import Profile
     from protonlab.views import profile_tree
 
+    if flame or output is not None:
+        refuse_typed("depth", "order", reason=PAGE_HAS_ALL)
     wanted = [part.strip() for part in metrics.split(",") if part.strip()] if metrics else None
     if isinstance(file, str) or file.is_dir():
         if name is not None:
@@ -87,7 +90,8 @@ def view(
     found = read_source(file, name)
     page = page_path(output, file) if flame or output is not None else None
     if not isinstance(found, Profile):
-        _refuse_options(file, found, metrics=metrics, include=include, exclude=exclude, depth=depth)
+        options = ("metrics", "include", "exclude", "depth", "order")
+        refuse_typed(*options, reason=f"{file} is {kind_of(found)}, which has no tree")
         _show_other(file, found, page)
         return
     if include is not None or exclude is not None:
@@ -96,12 +100,6 @@ def view(
         write_views(profile_views(found, metrics=wanted), found.info.name or file.name, page)
         return
     print_tree(profile_tree(found, metrics=wanted, depth=depth, order=order))
-
-
-def _refuse_options(file: Path, found: Any, **given: Any) -> None:
-    names = ", ".join(f"--{name}" for name, value in given.items() if value is not None)
-    if names:
-        raise ProtonLabError(f"{names}: {file} is {kind_of(found)}, which has no tree")
 
 
 def _show_other(file: Path, found: Any, page: Path | None) -> None:
