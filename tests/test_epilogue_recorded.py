@@ -100,6 +100,16 @@ def test_runs_on_other_gpus_agree_as_the_page_says(sweep: EpilogueSweep) -> None
     assert sorted(found) == [11, 11, 14]
 
 
+def test_an_h200_was_as_much_slower_as_the_page_says(sweep: EpilogueSweep) -> None:
+    others = pd.read_csv(OTHERS)
+    other = others[others["gpu"].eq("GPU-1bcada45") & others["k"].eq(5760)]
+    both = agreement(sweep.to_dataframe(), other)
+    faster = both["gbyte_s_overlap_x"] / both["gbyte_s_overlap_y"] - 1
+    assert len(faster) == 17
+    assert 0.045 < faster.mean() < 0.055
+    assert 0.095 < faster.max() < 0.105
+
+
 def test_runs_on_one_gpu_agree_within_the_intervals() -> None:
     others = pd.read_csv(OTHERS)
     again = others[others["when"] == others["when"].max()]
