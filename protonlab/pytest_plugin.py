@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from protonlab.errors import ProtonLabError
+
 if TYPE_CHECKING:
     from protonlab.experiment import Gate
     from protonlab.model import VariantComparison
@@ -34,9 +36,7 @@ if TYPE_CHECKING:
 FOLDER = "protonlab_baselines"
 _THRESHOLD = "3%"
 _HINT = "record one with pytest --protonlab-record, and commit it"
-_NONE = (
-    "No gate was judged and no baseline recorded: no test that ran got so far with protonlab_gate."
-)
+_NONE = "No gate was judged and no baseline recorded: no test came so far with protonlab_gate."
 _OLDER = (
     "{} was named by an older protonlab, without module and class, and is not read; delete it when "
     "no test needs it."
@@ -73,7 +73,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     threshold, path = map(config.getoption, ("--protonlab-threshold", "--protonlab-markdown"))
     if threshold != _THRESHOLD:  # which needs no import
-        from protonlab.errors import ProtonLabError
         from protonlab.model.thresholds import threshold_of
 
         try:
@@ -189,6 +188,15 @@ class Gatekeeper:
         ProtonLabError
             If the variants cannot be measured.
         """
+        __tracebackhide__ = True  # a test fails at its own line
+        try:
+            return self._measured(variants, threshold, name, outputs, options)
+        except ProtonLabError as error:
+            raise error.with_traceback(None) from error.__cause__
+
+    def _measured(
+        self, variants: Any, threshold: Any, name: str, outputs: Any, options: Any
+    ) -> VariantComparison:
         from protonlab.experiment import (
             baseline_of,
             compare_variants,

@@ -156,13 +156,8 @@ def test_what_a_file_says_of_itself_does_not_steer_the_terminal(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (
-            ("tree_scopes_3.9.0.hatchet", "-m", "tiem"),
-            "'tiem' is not a metric",
-        ),
         (("viewer_values.json",), "a JSON object without traceEvents"),
         (("tree_scopes_3.9.0.hatchet", "--name", "x"), "--name x: .* is no report, which"),
-        (("tree_scopes_3.9.0.hatchet", "-i", "("), "include is not a regular expression"),
     ],
 )
 def test_what_cannot_be_viewed_is_said_so(arguments: Sequence[str], says: str) -> None:
@@ -178,6 +173,9 @@ def test_what_cannot_be_viewed_is_said_so(arguments: Sequence[str], says: str) -
             ("view", "trace_3.9.0.chrome_trace", "-m", "time", "-d", "2", "--order", "recorded"),
             "--metrics, --depth, --order: .* is a trace, which has no tree",
         ),
+        (("view", "tree_scopes_3.9.0.hatchet", "-m", "tiem"), "'tiem' is not a metric"),
+        (("diff", *["tree_scopes_3.9.0.hatchet"] * 2, "-m", "tiem"), "'tiem' is not a metric"),
+        (("view", "tree_scopes_3.9.0.hatchet", "-i", "("), "include is not a regular expression"),
         (("view", "tree_scopes_3.9.0.hatchet", "-d", "2", "--flame"), "--depth: of the printed"),
         (("view", "tree_scopes_3.9.0.hatchet", "--order", "widest", "-o", "x.html"), "--order: of"),
         (
@@ -186,7 +184,7 @@ def test_what_cannot_be_viewed_is_said_so(arguments: Sequence[str], says: str) -
         ),
     ],
 )
-def test_options_that_would_do_nothing_are_refused(
+def test_what_was_typed_wrongly_has_an_exit_code_of_its_own(
     arguments: Sequence[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -308,7 +306,7 @@ def test_diff_shows_what_changed_and_how_it_was_aligned() -> None:
 def test_diff_of_an_unknown_metric_is_said_so() -> None:
     path = PROFILES / "ddp_rank0_3.9.0.hatchet"
     result = run("diff", path, path, "--metric", "gbyte")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "'gbyte' is not a metric" in result.output
 
 
@@ -333,6 +331,12 @@ def test_pages_hold_the_profile_and_spare_files_of_others(
     again = run("view", page, "-m", "time/ms").output
     assert rows_of(again) == rows_of(run("view", source, "-m", "time/ms").output)
     assert "is the file to view" in run("view", page, "--flame").output
+    held = page.read_bytes()
+    for arguments in (("view", page), ("diff", page, source), ("diff", source, page)):
+        result = run(*arguments, "-o", page)
+        assert result.exit_code == 1
+        assert f"{page} is the file to view; name another page with -o" in result.output
+    assert page.read_bytes() == held
 
     page.write_text("<html>somebody's</html>")
     result = run("view", source, "--flame")

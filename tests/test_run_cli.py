@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import fsspec
@@ -20,6 +21,8 @@ from protonlab.cli._terminal import fitted
 from protonlab.display import run_views
 from protonlab.model.manifest import RankManifest, manifest_name
 from protonlab.views import run_tree
+
+PROFILES = Path(__file__).parent / "profiles"
 
 
 def command(*arguments: str | Path) -> Result:
@@ -74,6 +77,48 @@ def test_view_names_missing_ranks(folders: tuple[Path, Path]) -> None:
     assert "Rank 1 began to record at 2026-11-30T07:30:00+00:00 and did not end" in output
     assert len(re.findall(r"[Rr]anks? 1|missing", output)) == 1  # told of once
     assert "4 frames below depth 1" in output or "frames below depth 1" in output
+
+
+def test_a_page_replaces_no_file_of_the_run(folders: tuple[Path, Path]) -> None:
+    file = folders[0] / "rank-00000.hatchet"
+    held = file.read_bytes()
+    for arguments in (("view", folders[0]), ("diff", *folders), ("diff", folders[1], folders[0])):
+        result = command(*arguments, "-o", file)
+        assert result.exit_code == 1
+        assert f"{file} is a file of the run to view; name another page with -o" in result.output
+    assert file.read_bytes() == held
+    page = folders[0] / "page.html"
+    for _ in range(2):
+        assert command("view", folders[0], "-o", page).exit_code == 0
+    page.unlink()
+
+
+def test_options_of_a_tree_are_refused_for_traces(tmp_path: Path) -> None:
+    folder = write(traced_run(2), tmp_path / "traced")
+    for option in (("-m", "time"), ("-i", "x"), ("-e", "x"), ("-d", "1"), ("--order", "widest")):
+        result = command("view", folder, *option)
+        assert result.exit_code == 2
+        assert re.search(r"Error: --\w+: .* holds traces, which have no tree", result.output)
+
+
+def test_run_says_why_its_filter_let_nothing_through_and_that_nothing_ran(tmp_path: Path) -> None:
+    whole = profiled_run(2)
+    filtered = {
+        rank: replace(
+            profile, info=replace(profile.info, include="atmul", launches={"matmul": (5, 0)})
+        ).with_hook({}, set(), {"matmul"})
+        for rank, profile in whole.profiles.items()
+    }
+    folder = write(replace(whole, profiles=filtered), tmp_path / "filtered")
+    why = "No kernel passed include=atmul. Patterns are anchored at the start of the compiled name "
+    assert protonlab.load_run(folder).notes[0].startswith(why)
+    assert command("view", folder).output.count(why) == 1
+    assert why in command("view", folder / "rank-00000.hatchet").output
+    empty = {
+        rank: protonlab.load(PROFILES / "tree_scopes_3.9.0.hatchet").filter(include="none")
+        for rank in whole.profiles
+    }
+    assert "No kernel was launched." in replace(whole, profiles=empty).notes
 
 
 def test_diff_compares_runs_rank_by_rank(folders: tuple[Path, Path]) -> None:
@@ -143,7 +188,6 @@ def test_traces_alone_have_no_tree(tmp_path: Path) -> None:
         (["-m", "time,count"], "the tree of a run is of one metric"),
         (["--name", "x"], "is the folder of a run, no report"),
         (["-i", "nothing"], "begin with .* to match anywhere. The names:\n  matmul\n  norm"),
-        (["-m", "gbyte/s"], "'gbyte/s' is not a metric"),
     ],
 )
 def test_view_refuses_what_a_run_has_not(
@@ -152,6 +196,13 @@ def test_view_refuses_what_a_run_has_not(
     result = command("view", folders[0], *arguments)
     assert result.exit_code == 1
     assert message in result.output
+
+
+def test_metric_that_a_run_has_not_is_typed_wrongly(folders: tuple[Path, Path]) -> None:
+    for given in (("view", folders[0]), ("diff", *folders)):
+        result = command(*given, "-m", "gbyte/s")
+        assert result.exit_code == 2
+        assert "'gbyte/s' is not a metric" in result.output
 
 
 def test_a_filter_holds_on_every_rank(folders: tuple[Path, Path]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from protonlab.cli._usage import typed_wrongly
-from protonlab.errors import MetricError
+from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model.sentences import cleaned_lines
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -73,10 +74,14 @@ def check(
     with typed_wrongly():
         threshold_of(threshold)
         compile_pattern(include, "--include")
+        _check_targets(baseline, candidate, markdown=markdown, junit=junit)
+    outputs: Literal["any", "equal"] = "any" if any_outputs else "equal"
     before = read_measured(baseline, "baseline")
     after = None if candidate is None else read_measured(candidate, "candidate")
     with typed_wrongly():
-        check_options(before, after, metric=metric, include=include, absolute=absolute)
+        check_options(
+            before, after, metric=metric, include=include, absolute=absolute, outputs=outputs
+        )
     with typed_wrongly(MetricError) if metric is not None else nullcontext():
         gate = judged(
             before,
@@ -85,7 +90,7 @@ def check(
             metric=metric,
             include=include,
             absolute=absolute,
-            outputs="any" if any_outputs else "equal",
+            outputs=outputs,
         )
     click.echo(cleaned_lines(str(gate)))  # whatever comes of the summaries
     if markdown is not None:
@@ -94,3 +99,17 @@ def check(
         write_atomically([gate.to_junit()], junit)
     if not gate.passed:
         context.exit(1)
+
+
+def _check_targets(*taken: Path | None, **targets: Path | None) -> None:
+    """Refuse a summary that has no folder, or would replace what is judged, or another summary."""
+    used = {each.resolve() for each in taken if each is not None}
+    for name, path in targets.items():
+        if path is None:
+            continue
+        where = path.resolve()
+        if not where.parent.is_dir():
+            raise ProtonLabError(f"--{name} {path}: there is no folder {path.parent}")
+        if where in used:
+            raise ProtonLabError(f"--{name} {path}: that is another of these files; name a new one")
+        used.add(where)

@@ -11,8 +11,8 @@ from protonlab.cli._page import page_path, write_views
 from protonlab.cli._run_view import FOLDER_OR_FILE, diff_runs
 from protonlab.cli._source import read_profile_of
 from protonlab.cli._terminal import DEPTH, ORDER, PAGE_HAS_ALL, print_tree
-from protonlab.cli._usage import refuse_typed
-from protonlab.errors import ProtonLabError
+from protonlab.cli._usage import refuse_typed, typed_wrongly
+from protonlab.errors import MetricError, ProtonLabError
 
 
 @click.command()
@@ -66,21 +66,23 @@ def diff(
         for option, name in (("--name-a", name_a), ("--name-b", name_b)):
             if name is not None:
                 raise ProtonLabError(f"{option} {name}: runs are compared, no reports")
-        diff_runs(
-            before,
-            after,
-            metric=metric,
-            depth=depth,
-            order=order,
-            page=flame,
-            output=output,
-        )
+        with typed_wrongly(MetricError):
+            diff_runs(
+                before,
+                after,
+                metric=metric,
+                depth=depth,
+                order=order,
+                page=flame,
+                output=output,
+            )
         return
-    comparison = compare(
+    profiles = (
         read_profile_of(before, name_a, "--name-a"),
         read_profile_of(after, name_b, "--name-b"),
-        metric=metric,
     )
+    with typed_wrongly(MetricError):
+        comparison = compare(*profiles, metric=metric)
     if flame or output is not None:
         title = f"{before.name} → {after.name}"
         write_views(comparison_views(comparison), title, page_path(output, before, after))

@@ -16,20 +16,32 @@ from protonlab.errors import ProtonLabError
 
 
 def page_path(output: Path | None, *sources: Path) -> Path:
-    """Choose the page's path: in this folder, called as what it shows, and no file of others."""
+    """Choose the page's path: in this folder, called as what it shows, and no file of others.
+
+    Raises
+    ------
+    ProtonLabError
+        If the page would replace what it shows, or without `output` a file that is no report.
+    """
     from protonlab.formats.embedded import is_report
 
-    if output is not None:
-        return output
-    target = Path(f"{'_vs_'.join(map(stem_of, sources))}.html")
-    if target.exists():
-        if any(source.exists() and target.samefile(source) for source in sources):
-            raise ProtonLabError(f"{target} is the file to view; name another page with -o")
-        if not (target.is_file() and is_report(target.read_bytes())):
-            raise ProtonLabError(
-                f"{target} exists and was not written by protonlab; name another page with -o"
-            )
+    target = output or Path(f"{'_vs_'.join(map(stem_of, sources))}.html")
+    if not target.exists():
+        return target
+    for source in sources:
+        if source.exists() and (target.samefile(source) or _lies_in(source, target)):
+            what = "a file of the run" if source.is_dir() else "the file"
+            raise ProtonLabError(f"{target} is {what} to view; name another page with -o")
+    if output is None and not (target.is_file() and is_report(target.read_bytes())):
+        raise ProtonLabError(
+            f"{target} exists and was not written by protonlab; name another page with -o"
+        )
     return target
+
+
+def _lies_in(folder: Path, target: Path) -> bool:
+    """Whether a file of a run's folder is one of its recordings: no page that lies there."""
+    return folder.resolve() in target.resolve().parents and target.suffix != ".html"
 
 
 def write_views(views: Iterable[Any], title: str, target: Path) -> None:

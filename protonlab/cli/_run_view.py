@@ -11,6 +11,7 @@ import click
 from protonlab.cli._page import page_path, write_views
 from protonlab.cli._source import no_kernel
 from protonlab.cli._terminal import print_tree
+from protonlab.cli._usage import refuse_typed
 from protonlab.errors import ProtonLabError
 from protonlab.model.sentences import cleaned_lines
 
@@ -65,6 +66,9 @@ def view_run(
     from protonlab.views import run_tree
 
     run = load_run(folder)
+    if not run.profiles:
+        options = ("metrics", "include", "exclude", "depth", "order")
+        refuse_typed(*options, reason=f"{folder} holds traces, which have no tree")
     metric = (metrics or ["time"])[0]
     if metrics and len(metrics) > 1:
         raise ProtonLabError(

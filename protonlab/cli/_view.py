@@ -13,8 +13,8 @@ from protonlab.cli._page import page_path, write_views
 from protonlab.cli._run_view import FOLDER_OR_FILE, path_for, view_run
 from protonlab.cli._source import kind_of, no_kernel, read_source
 from protonlab.cli._terminal import DEPTH, ORDER, PAGE_HAS_ALL, print_tree
-from protonlab.cli._usage import refuse_typed
-from protonlab.errors import ProtonLabError
+from protonlab.cli._usage import refuse_typed, typed_wrongly
+from protonlab.errors import MetricError, ProtonLabError
 from protonlab.model.sentences import cleaned_lines
 
 if TYPE_CHECKING:
@@ -69,23 +69,28 @@ def view(
     """
     from protonlab.display import profile_views
     from protonlab.model import Profile
+    from protonlab.model.filters import compile_pattern
     from protonlab.views import profile_tree
 
     if flame or output is not None:
         refuse_typed("depth", "order", reason=PAGE_HAS_ALL)
+    with typed_wrongly():
+        compile_pattern(include, "include")
+        compile_pattern(exclude, "exclude")
     wanted = [part.strip() for part in metrics.split(",") if part.strip()] if metrics else None
     if isinstance(file, str) or file.is_dir():
         if name is not None:
             raise ProtonLabError(f"--name {name}: {file} is the folder of a run, no report")
-        view_run(
-            file,
-            metrics=wanted,
-            include=include,
-            exclude=exclude,
-            depth=depth,
-            order=order,
-            page=page_path(output, path_for(file)) if flame or output is not None else None,
-        )
+        with typed_wrongly(MetricError):
+            view_run(
+                file,
+                metrics=wanted,
+                include=include,
+                exclude=exclude,
+                depth=depth,
+                order=order,
+                page=page_path(output, path_for(file)) if flame or output is not None else None,
+            )
         return
     found = read_source(file, name)
     page = page_path(output, file) if flame or output is not None else None
@@ -96,10 +101,11 @@ def view(
         return
     if include is not None or exclude is not None:
         found = _filtered(found, include, exclude)
-    if page is not None:
-        write_views(profile_views(found, metrics=wanted), found.info.name or file.name, page)
-        return
-    print_tree(profile_tree(found, metrics=wanted, depth=depth, order=order))
+    with typed_wrongly(MetricError):
+        if page is not None:
+            write_views(profile_views(found, metrics=wanted), found.info.name or file.name, page)
+        else:
+            print_tree(profile_tree(found, metrics=wanted, depth=depth, order=order))
 
 
 def _show_other(file: Path, found: Any, page: Path | None) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from protonlab.model import Profile, format_quantity
+from protonlab.model.none_kept import why_none_kept
 from protonlab.model.sentences import cleaned, some
 from protonlab.model.statistics import interval
 from protonlab.model.units import counted
@@ -55,9 +56,7 @@ def summary(profile: Profile) -> Summary:
     on_cpu = bool(profile.devices) and profile.devices[0].device_type == "CPU"
     total = _time(kernels, "" if on_cpu else " GPU time")
     lines = [f"{name}: {', '.join(parts)}{total} · {profile.where}"]
-    if groups[0][1].empty and (info.include is not None or info.exclude is not None):
-        lines.append(_why_none_kept(profile))
-    lines += [*_tuning(profile), *_scope_metrics(profile)]
+    lines += [*why_none_kept(profile), *_tuning(profile), *_scope_metrics(profile)]
     if profile.repeats is not None:
         lines.append(_repeats(profile))
     return Summary((*lines, *info.notes))
@@ -117,30 +116,6 @@ def _time(kernels: pd.DataFrame, which: str) -> str:
     if "time_ns" not in kernels:
         return ""
     return f" of {format_quantity(float(kernels['time_ns'].sum()) * 1e-9, 's')}{which}"
-
-
-def _why_none_kept(profile: Profile) -> str:
-    info = profile.info
-    seen = sorted(info.launches)
-    if not seen:
-        return (
-            "The filter had nothing to match: only kernels that Triton launches pass it, and these "
-            f"came from elsewhere: {_listed(profile.kernels['label'])}"
-        )
-    if info.include is None:
-        return (
-            f"exclude={info.exclude} leaves out every compiled name that was seen: "
-            f"{_listed(seen)}. Patterns match from the start of a name (re.match)"
-        )
-    given = [
-        f"{option}={value}"
-        for option, value in (("include", info.include), ("exclude", info.exclude))
-        if value is not None
-    ]
-    return (
-        f"No kernel passed {' '.join(given)}. Patterns are anchored at the start of the compiled "
-        f"name (re.match); begin with .* to match anywhere. Names seen: {_listed(seen)}"
-    )
 
 
 def _listed(names: Iterable[str]) -> str:

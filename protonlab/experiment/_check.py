@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from protonlab.errors import ProtonLabError, RegressionError
@@ -15,6 +15,7 @@ from protonlab.experiment._judging import (
     judge_profiles,
     recorded,
 )
+from protonlab.experiment._other_gpu import other_gpu
 from protonlab.experiment._same_work import other_work
 from protonlab.formats import load
 from protonlab.model import Profile, VariantComparison
@@ -119,7 +120,7 @@ def judged(
     check_outputs(outputs)
     before = read_measured(baseline, "baseline")
     after = None if candidate is None else read_measured(candidate, "candidate")
-    check_options(before, after, metric=metric, include=include, absolute=absolute)
+    check_options(before, after, metric=metric, include=include, absolute=absolute, outputs=outputs)
     if after is None:
         assert isinstance(before, VariantComparison)
         title = f"{before.names[1]} against {before.names[0]} ({before.metric.name})"
@@ -173,6 +174,7 @@ def check_options(
     metric: str | None,
     include: str | None,
     absolute: bool,
+    outputs: str,
 ) -> None:
     """Refuse options that are not for what they are given with.
 
@@ -188,6 +190,8 @@ def check_options(
             f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for profiles; a "
             "comparison of variants holds one metric"
         )
+    if outputs == "any" and isinstance(before, Profile):
+        raise ProtonLabError("any outputs is for comparisons of variants: a profile has none")
     if absolute and not (after is not None and isinstance(before, VariantComparison)):
         raise ProtonLabError("absolute is for a comparison of variants held against a baseline's")
     if after is None and not isinstance(before, VariantComparison):
@@ -264,7 +268,7 @@ def _notes(*sides: Profile | VariantComparison) -> tuple[str, ...]:
     if any(side.info.backend.startswith("interpreter") for side in sides):
         notes.append(INTERPRETER)
     if len(sides) == 2:
-        notes += _other_gpu(*sides)
+        notes += other_gpu(*sides)
         versions = [side.info.versions for side in sides]
         notes += [
             f"{name} was {versions[0][name]} in the baseline and is {versions[1][name]} now."
@@ -275,23 +279,3 @@ def _notes(*sides: Profile | VariantComparison) -> tuple[str, ...]:
         own = side.warnings if isinstance(side, VariantComparison) else side.info.notes
         notes += [f"{label}{note}" for note in own]
     return tuple(notes)
-
-
-def _other_gpu(
-    before: Profile | VariantComparison, after: Profile | VariantComparison
-) -> Iterator[str]:
-    """Say so where the two were measured on two GPUs of one name."""
-    ours, theirs = _uuids(after), _uuids(before)
-    if ours and theirs and not ours & theirs:
-        known, now = (min(each)[:12] for each in (theirs, ours))
-        yield (
-            f"The baseline was measured on another {before.info.gpu or 'GPU'}, {known}; this is "
-            f"{now}. Two of them can be several percent apart in speed, and some tenths of a "
-            "percent in the ratio of variants."
-        )
-
-
-def _uuids(side: Profile | VariantComparison) -> set[str]:
-    """GPUs beside whose clocks it was measured."""
-    profiles = (side.profiles or ()) if isinstance(side, VariantComparison) else (side,)
-    return {reading.uuid for each in profiles for reading in each.info.clocks}

@@ -292,6 +292,7 @@ class Profile:
 
         ``.hatchet`` (Proton's own JSON, and what it has no place for) and ``.parquet`` load again
         as an equal profile; ``.speedscope.json``, ``.folded``, ``.csv`` are for other programs.
+        Another name is a `ProtonLabError`, a file that cannot be written an `OSError`.
         """
         save_profile(self, Path(path))
 

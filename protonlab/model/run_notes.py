@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from protonlab.model.clocks import IDLE, STEADY
+from protonlab.model.none_kept import why_none_kept
+from protonlab.model.profile import Profile
 from protonlab.model.rank_frames import RankFrames
 from protonlab.model.sentences import on_ranks, printable, some
+from protonlab.model.trace import Trace
 from protonlab.model.units import counted
 
 _MOST_NAMES = 4
@@ -33,7 +36,9 @@ def notes_on_run(run: Any, frames: RankFrames | None) -> Iterator[str]:
     if len(run.ranks) == 1:
         yield f"One rank, {run.ranks[0]}: there is no other to compare it with."
     parts = {rank: run.profiles.get(rank) or run.traces[rank] for rank in run.ranks}
-    yield from _own_notes({rank: part.info.notes for rank, part in parts.items()})
+    if frames is not None and not frames.table["kind"].eq("kernel").any():
+        yield "No kernel was launched."
+    yield from _own_notes({rank: _notes_of(part) for rank, part in parts.items()})
     yield from _versions({rank: part.info.versions for rank, part in parts.items()})
     yield from _differing("The GPU", {rank: part.info.gpu for rank, part in parts.items()})
     yield from _differing("context", {rank: part.info.context for rank, part in parts.items()})
@@ -64,6 +69,13 @@ def _differing(what: str, of_rank: Mapping[int, Hashable]) -> Iterator[str]:
         most = sorted(ranks.items(), key=lambda item: -len(item[1]))
         parts = [f"{value} on {on_ranks(who)}" for value, who in most]
         yield f"{what} is not the same everywhere: {some(parts, _MOST_NAMES)}."
+
+
+def _notes_of(part: Profile | Trace) -> Sequence[str]:
+    """Take what a rank's recording says, and why its filter let nothing through."""
+    if isinstance(part, Profile):
+        return (*(f"{why}." for why in why_none_kept(part)), *part.info.notes)
+    return part.info.notes
 
 
 def _own_notes(of_rank: Mapping[int, Sequence[str]]) -> Iterator[str]:

@@ -18,7 +18,10 @@ from statistics import median
 from types import FrameType
 
 from protonlab.errors import ProtonLabError
+from protonlab.formats import load
+from protonlab.model import Profile
 from protonlab.model.manifest import MANIFEST_NAME, RankManifest
+from protonlab.model.none_kept import why_none_kept
 from protonlab.model.sentences import on_ranks
 from protonlab.model.units import counted, format_quantity
 from protonlab.runs._rank import CLAIM
@@ -26,7 +29,7 @@ from protonlab.runs._rank_options import VARIABLE, RankOptions
 
 STARTUP = Path(__file__).parent.parent / "startup"
 _PYTHONPATH = "PYTHONPATH"
-_WIDTH = 100  # of an error
+_WIDTH = 130  # of an error
 
 
 @contextmanager
@@ -203,10 +206,23 @@ class Recorded:
         lines += _grouped(
             {rank: _fate(self.manifests.get(rank)) for rank in range(ranks)}  # in their order
         )
-        lines += self._steps
+        lines += [*self._none_kept, *self._steps]
         if any(each.files for each in self.manifests.values()):
             lines.append(f"Next: protonlab view {shlex.quote(shown)}")
         return lines
+
+    @property
+    def _none_kept(self) -> list[str]:
+        """Why the filter let nothing through on the first rank, if so: most likely on all."""
+        for rank, manifest in sorted(self.manifests.items()):
+            filtered = manifest.include is not None or manifest.exclude is not None
+            if filtered and manifest.complete and manifest.files:
+                with suppress(ProtonLabError, OSError):
+                    found = load(self.folder / manifest.files[0])
+                    if isinstance(found, Profile):
+                        return [f"  rank {rank}: {why}" for why in why_none_kept(found)]
+                return []
+        return []
 
     @property
     def _steps(self) -> list[str]:

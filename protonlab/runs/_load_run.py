@@ -35,8 +35,8 @@ def load_run(folder: str | os.PathLike[str]) -> Run:
     Parameters
     ----------
     folder
-        Path or URL (fsspec's) of the folder that ``protonlab run`` or a `Session` under
-        torchrun wrote.
+        Path or URL (fsspec's) of the folder that ``protonlab run`` or a `RankSession`
+        wrote.
 
     Raises
     ------

@@ -10,7 +10,7 @@ from protonlab.errors import ProtonLabError
 from protonlab.model import Metric, Profile, Run
 from protonlab.model.comparison import Comparison
 from protonlab.model.metrics import MOST_METRICS, metric_names
-from protonlab.views.columns import Column, column_of, full_name, kernel_column
+from protonlab.views.columns import Column, column_of, full_name, kernel_column, why_no_util
 from protonlab.views.compared_table import compared_table
 from protonlab.views.kernel_table import KernelTable
 from protonlab.views.rank_table import rank_table
@@ -77,11 +77,7 @@ def table(
     notes = list(selection.notes)
     if not len(values):
         notes.append("No kernel was recorded.")
-    notes += [
-        _why_no_util(profile)
-        for each in wanted
-        if each.form == "util" and len(values) and values[each.name].isna().all()
-    ]
+    notes += why_no_util(profile, wanted, values)
     notes += more_than(top, len(values))
     if metrics is None and len(wanted) >= MOST_METRICS:
         notes.append(
@@ -98,12 +94,6 @@ def table(
         names=tuple(map(full_name, listed["name"])),
         note=" ".join(notes),
     )
-
-
-def _why_no_util(profile: Profile) -> str:
-    reasons = [device.why_no_peak for device in profile.devices]
-    unknown = reasons[0] if reasons and all(reasons) else "no kernel told of its bytes or flops"
-    return f"util is missing: {unknown}."
 
 
 def _wanted(profile: Profile, metrics: Sequence[str] | str | None) -> list[Metric]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from protonlab.model import Metric
+from protonlab.model import Metric, Profile
 from protonlab.model.frames import FloatArray
 from protonlab.model.units import MISSING, plain
 from protonlab.views.names import shortened
@@ -105,3 +106,12 @@ def scale_of(metric: Metric, values: FloatArray) -> tuple[float, str]:
         if largest >= 10.0 ** (power + 1):
             return 10.0**-power, f"{metric.name} ({prefix})"
     return 1.0, metric.name
+
+
+def why_no_util(profile: Profile, metrics: Sequence[Metric], values: pd.DataFrame) -> Iterator[str]:
+    """Say why `util` is missing, where it was asked for and no row of the values has it."""
+    for each in metrics:
+        if each.form == "util" and len(values) and values[each.name].isna().all():
+            reasons = [device.why_no_peak for device in profile.devices]
+            known = "no kernel told of its bytes or flops"
+            yield f"util is missing: {reasons[0] if reasons and all(reasons) else known}."

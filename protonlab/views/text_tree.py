@@ -16,9 +16,10 @@ from protonlab.model import Metric, Profile
 from protonlab.model.changes import CANNOT_TELL, NO_VALUE
 from protonlab.model.comparison import Comparison
 from protonlab.model.frames import FloatArray
+from protonlab.model.none_kept import why_none_kept
 from protonlab.model.sentences import cleaned
 from protonlab.model.units import counted
-from protonlab.views.columns import Column, column_of
+from protonlab.views.columns import Column, column_of, why_no_util
 from protonlab.views.compared_table import ratio_text, value_columns
 from protonlab.views.names import shortened
 
@@ -144,7 +145,12 @@ def profile_tree(
         names=names_of(shown),
         name_styles=tuple(NAME_STYLES.get(str(kind), "") for kind in shown["kind"]),
         guides=guides,
-        notes=(*deeper(hidden, depth), *profile.info.notes),
+        notes=(
+            *deeper(hidden, depth),
+            *(f"{why}." for why in why_none_kept(profile)),
+            *why_no_util(profile, wanted, frames),
+            *profile.info.notes,
+        ),
     )
 
 

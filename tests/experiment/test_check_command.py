@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -69,6 +70,7 @@ def test_command_typed_wrongly(tmp_path: Path) -> None:
         ((pair, "--include", "k"), "include is for profiles"),
         ((profile,), "a profile is held against another one"),
         ((profile, profile, "--include", "("), "--include is not a regular expression"),
+        ((profile, profile, "--any-outputs"), "any outputs is for comparisons of variants"),
     ):
         result = run(*arguments)
         assert result.exit_code == 2, arguments
@@ -76,10 +78,19 @@ def test_command_typed_wrongly(tmp_path: Path) -> None:
     nameless = run(profile, profile, "-m", "speed")
     assert (nameless.exit_code, "speed" in nameless.output) == (2, True)
     assert run(profile, pair).exit_code == 1
-    unwritable = run(pair, "--markdown", tmp_path / "no" / "summary.md")
+    for arguments, says in (
+        (("--markdown", tmp_path / "no" / "summary.md"), r"--markdown .*: there is no folder"),
+        (("--junit", pair), r"--junit .*: that is another of these files; name a new one"),
+        (("--junit", tmp_path / "x", "--markdown", tmp_path / "x"), "is another of these"),
+    ):
+        refused = run(pair, *arguments)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert re.search(says, refused.stderr)
+    assert not (tmp_path / "x").exists()
+    unwritable = run(pair, "--markdown", "/proc/summary.md")
     assert unwritable.exit_code == 1
     assert "cannot tell" in unwritable.stdout or "passed" in unwritable.stdout
-    assert "no such folder" in unwritable.stderr
+    assert "/proc/summary.md" in unwritable.stderr
     pair.write_text("{}")
     assert "a JSON object without traceEvents" in run(pair).output
 

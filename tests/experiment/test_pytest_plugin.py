@@ -54,6 +54,8 @@ def test_records_passes_fails_and_skips(gated: Gated, tmp_path: Path) -> None:
     code, text = run(*wide, *files)
     assert code == 1, text
     assert "RegressionError: reference and ours against the baseline" in text
+    assert "pytest_plugin.py" not in text  # the test fails at its own line
+    assert ">       assert len(protonlab_gate(" in text
     assert "**regressed**" in summary.read_text("utf-8")
     assert 'name="ours by reference: slowdown"' in junit.read_text("utf-8")
 

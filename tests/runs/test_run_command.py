@@ -7,14 +7,18 @@ import shlex
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+from builders import document, kernel
 from click.testing import CliRunner
 
 from protonlab.cli import main
+from protonlab.formats import read_profile
+from protonlab.model import ProfileInfo
 from protonlab.model.manifest import RankManifest, manifest_name
 from protonlab.runs import Recorded
 
@@ -196,6 +200,17 @@ def test_a_cost_below_nothing_is_said_to_be_less_than_steps_differ(tmp_path: Pat
     )
 
 
+def test_end_says_why_a_filter_let_nothing_through(tmp_path: Path) -> None:
+    info = ProfileInfo(include="atmul", launches={"matmul": (5, 0)})
+    profile = replace(read_profile(document(kernel("matmul", 100))), info=info)
+    profile.with_hook({}, set(), {"matmul"}).save(tmp_path / "p.hatchet")
+    for rank in range(4):
+        leave(tmp_path, rank, files=("p.hatchet",), include="atmul")
+    lines = Recorded.of(tmp_path).lines
+    assert lines[1].startswith("  rank 0: No kernel passed include=atmul. Patterns are anchored")
+    assert [line.startswith("Next: protonlab view") for line in lines] == [False, False, True]
+
+
 def test_failure_is_shown_in_one_line(tmp_path: Path) -> None:
     for rank in range(4):
         leave(tmp_path, rank, state="failed", error="RuntimeError: " + "peer " * 100, files=("p",))
@@ -203,7 +218,7 @@ def test_failure_is_shown_in_one_line(tmp_path: Path) -> None:
     assert lines[0].endswith("0 of 4 ranks complete, 4 as far as they came")
     assert lines[1].startswith("  ranks 0 to 3 failed: RuntimeError: peer peer")
     assert lines[1].endswith("peer [...]")
-    assert len(lines[1]) < 140
+    assert len(lines[1]) < 160
 
 
 def test_help_names_an_example_for_torchrun() -> None:
