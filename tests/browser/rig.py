@@ -62,6 +62,10 @@ def chromium(playwright: Playwright, executable: str) -> Iterator[Browser]:
         browser.close()
 
 
+# JupyterLab complains so when a kernel is stopped while it asks the kernel's debugger something.
+_OF_JUPYTERLAB = "Canceled future for debug_request message before replies were done"
+
+
 @dataclass
 class Tab:
     """A page that remembers what went wrong in it and where it tried to connect to."""
@@ -82,7 +86,7 @@ class Tab:
         self.received.append(len(payload))
 
     def _on_console(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
+        if message.type == "error" and _OF_JUPYTERLAB not in message.text:
             self.errors.append(f"{message.text} ({message.location.get('url', '')})")
 
     def wait_for_figures(self, count: int) -> None:

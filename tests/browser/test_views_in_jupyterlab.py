@@ -30,7 +30,7 @@ BOX = """(label) => {
 }"""
 STATE = """() => {
     const plot = document.querySelector(".js-plotly-plot");
-    return {
+    return plot?._fullLayout && {
         range: plot._fullLayout.xaxis.range,
         size: [plot._fullLayout.width, plot._fullLayout.height],
         boxes: plot.data.reduce((sum, trace) => sum + trace.x.length, 0),
@@ -42,7 +42,7 @@ STATE = """() => {
 
 
 def state(tab: Tab) -> dict[str, Any]:
-    found: dict[str, Any] = tab.page.evaluate(STATE)
+    found: dict[str, Any] = tab.page.wait_for_function(STATE).json_value()
     return found
 
 
@@ -247,7 +247,7 @@ def test_reopened_without_its_kernel_a_notebook_shows_pictures(notebook: Tab, la
 
 def test_zoom_asks_the_kernel_for_what_was_folded(opened: Tab) -> None:
     run_cell(opened, 0, "protonlab.flame(p, options=protonlab.FlameOptions(max_boxes=20))")
-    opened.page.wait_for_function(f"({STATE})().boxes === 20")
+    opened.page.wait_for_function(f"({STATE})()?.boxes === 20")
     opened.settle()
     whole = state(opened)
     click(opened, "other (50")
